@@ -1,0 +1,186 @@
+# Everything here needs Go, make, git and bash, and reaches no network but the Go module proxy. A C compiler is used where
+# there is one: the race detector needs it. `make help` lists the commands.
+
+VERSION ?= 0.1.0
+IMAGE_TAG_BASE ?= example.com/aimodel-operator
+IMG ?= $(IMAGE_TAG_BASE):$(VERSION)
+
+# The program that builds and pushes images: docker, podman or buildah.
+CONTAINER_TOOL ?= docker
+PLATFORMS ?= linux/amd64,linux/arm64
+
+KUBECTL ?= $(shell command -v kubectl || echo $(CURDIR)/bin/kubectl)
+NAMESPACE := aimodel-operator-system
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.SUFFIXES:
+
+# A go.work of the developer's may not change what is built.
+export GOWORK := off
+
+# FORCE hands the question whether a file is out of date to the command that builds it: Go and the scripts know their
+# inputs exactly, and do nothing when none of them changed.
+.PHONY: FORCE
+FORCE:
+
+##@ First steps
+
+.PHONY: help
+help: ## Print this list.
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-zA-Z0-9_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo "Variables: VERSION=$(VERSION) IMG=$(IMG) KUBECONFIG=$${KUBECONFIG:-(the default)}"
+
+.PHONY: demo
+demo: localkube build modelserver ## Watch models being served, scaled and explained on a local control plane. KEEP=1 leaves it running.
+	@exec hack/demo.sh
+
+.PHONY: demo-down
+demo-down: ## Take down what `make demo KEEP=1` left running.
+	@exec hack/demo.sh down
+
+.PHONY: localkube
+localkube: ## Build the local control plane into bin/ (the first time takes 10 to 20 minutes).
+	@hack/build-localkube.sh
+
+.PHONY: localkube-up
+localkube-up: localkube ## Start a local control plane that stays, and print the export line for KUBECONFIG.
+	@bin/localkube up
+
+.PHONY: localkube-down
+localkube-down: ## Stop the local control plane and delete its data.
+	@bin/localkube down
+
+##@ Build
+
+.PHONY: build
+build: bin/manager ## Build the operator into bin/manager.
+
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+bin/manager: FORCE
+	@CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/manager
+
+.PHONY: modelserver
+modelserver: bin/modelserver ## Build the small sentiment model that the demo and the tests serve.
+
+bin/modelserver: FORCE
+	@cd test/modelserver && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o ../../$@ .
+
+.PHONY: image
+image: ## Build the image of the operator ($IMG) for this machine, with CONTAINER_TOOL.
+	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) -t $(IMG) .
+
+.PHONY: image-push
+image-push: ## Build the image for all PLATFORMS and push it.
+	$(CONTAINER_TOOL) buildx build --platform $(PLATFORMS) --build-arg VERSION=$(VERSION) -t $(IMG) --push .
+
+.PHONY: clean
+clean: ## Delete bin/, dist/ and what tests left behind. Go's own caches stay.
+	@rm -rf bin dist
+
+##@ Install (on the cluster of KUBECONFIG)
+
+.PHONY: install-crds
+install-crds: ## Install the custom resource definitions.
+	@$(KUBECTL) apply -k config/crd
+	@$(KUBECTL) wait --for=condition=Established --timeout=60s -f config/crd/bases
+
+.PHONY: uninstall-crds
+uninstall-crds: ## Delete the custom resource definitions, and with them EVERY AIModel and InferenceService.
+	@$(KUBECTL) delete --ignore-not-found -k config/crd
+
+.PHONY: deploy
+deploy: dist/install.yaml ## Install the definitions and the operator, with the image $IMG.
+	@$(KUBECTL) apply -f dist/install.yaml
+	@echo "Follow it with: $(notdir $(KUBECTL)) -n $(NAMESPACE) rollout status deployment/aimodel-operator-controller-manager"
+
+.PHONY: undeploy
+undeploy: ## Delete the operator. The definitions, models and what serves them stay.
+	@$(KUBECTL) delete --ignore-not-found -k config/operator
+
+.PHONY: installer
+installer: dist/install.yaml ## Write everything that an installation needs to dist/install.yaml.
+
+# An overlay sets the image, so that no file of the repository changes with it.
+dist/install.yaml: bin/kustomize FORCE
+	@rm -rf dist/overlay && mkdir -p dist/overlay
+	@cd dist/overlay && ../../bin/kustomize create --resources ../../config/default && \
+		../../bin/kustomize edit set image controller=$(IMG)
+	@bin/kustomize build dist/overlay >$@
+	@rm -rf dist/overlay
+	@echo "  GEN   $@ ($(IMG))"
+
+.PHONY: run
+run: install-crds ## Run the operator on this machine, against the cluster of KUBECONFIG.
+	go run ./cmd/manager --metrics-secure=false --metrics-bind-address=127.0.0.1:8080 --log-format=text $(ARGS)
+
+##@ Develop
+
+.PHONY: generate
+generate: bin/controller-gen manifests ## Generate deep copies, definitions, RBAC and the API reference.
+	@echo "  GEN   deep copies"
+	@bin/controller-gen object paths=./api/...
+	@echo "  GEN   docs/api-reference.md"
+	@go run ./hack/apidoc -api api/v1 -crds config/crd/bases -out docs/api-reference.md
+
+.PHONY: manifests
+manifests: bin/controller-gen ## Generate definitions and RBAC only.
+	@echo "  GEN   definitions"
+	@bin/controller-gen crd:maxDescLen=1024 paths=./api/... output:crd:artifacts:config=config/crd/bases
+	@echo "  GEN   RBAC"
+	@bin/controller-gen rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
+
+.PHONY: fmt
+fmt: bin/golangci-lint ## Format Go files and sort their imports.
+	@bin/golangci-lint fmt
+
+.PHONY: vet
+vet: ## Run go vet.
+	@CGO_ENABLED=0 go vet ./...
+
+.PHONY: lint
+lint: bin/golangci-lint ## Run all linters (the first time builds them, some minutes).
+	@hack/lint.sh
+
+.PHONY: verify
+verify: ## Fail if a generated file or a go.mod is out of date.
+	@hack/verify.sh
+
+bin/controller-gen bin/golangci-lint bin/kustomize: FORCE
+	@hack/build-tool.sh $(@F)
+
+##@ Test (on a control plane of its own, or on the cluster of KUBECONFIG)
+
+.PHONY: test
+test: ## Run unit, golden and integration tests.
+	@hack/test.sh unit modules integration
+
+.PHONY: test-unit
+test-unit: ## Run unit and golden tests only: no cluster needed.
+	@hack/test.sh unit
+
+.PHONY: test-integration
+test-integration: ## Run the integration tests only.
+	@hack/test.sh integration
+
+.PHONY: test-e2e
+test-e2e: modelserver ## Run the end-to-end tests; pods really run where this machine allows it.
+	@hack/test.sh e2e
+
+.PHONY: test-scale
+test-scale: ## Measure 300 services: time, requests and memory.
+	@hack/test.sh scale
+
+.PHONY: bench
+bench: ## Run the Go benchmarks.
+	@CGO_ENABLED=0 go test -run '^$$' -bench . -benchmem ./internal/... ./controllers/... | grep -Ev '^(PASS|ok|\?)'
+
+.PHONY: golden
+golden: ## Rewrite the golden files from what the charts render now. Read the diff before committing it.
+	@CGO_ENABLED=0 go test ./internal/render/... ./helm-charts/... -update

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds a pinned development tool from tools/NAME into bin/NAME, unless the one there was built from the same
+# go.mod and go.sum by the same Go.
+#
+#   hack/build-tool.sh controller-gen
+set -euo pipefail
+
+name=$1
+root=$(cd "$(dirname "$0")/.." && pwd)
+module="$root/tools/$name"
+stamp="$root/bin/.$name.key"
+
+[ -f "$module/go.mod" ] || { echo "hack/build-tool.sh: there is no tools/$name" >&2; exit 1; }
+
+key=$({ cat "$module/go.mod" "$module/go.sum"; go version; } | git hash-object --stdin)
+if [ -x "$root/bin/$name" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$key" ]; then
+	exit 0
+fi
+
+package=$(awk '$1 == "tool" { print $2; exit }' "$module/go.mod")
+version=$(cd "$module" && go list -f '{{.Module.Version}}' "$package")
+mkdir -p "$root/bin"
+echo "  BUILD bin/$name ($package $version)" >&2
+
+started=$SECONDS
+ldflags="-s -w"
+case $name in
+golangci-lint) ldflags="$ldflags -X main.version=$version" ;;
+kustomize) ldflags="$ldflags -X sigs.k8s.io/kustomize/api/provenance.version=$version" ;;
+esac
+(cd "$module" && CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -trimpath -ldflags "$ldflags" -o "$root/bin/$name" "$package")
+echo "$key" >"$stamp"
+echo "  BUILD bin/$name took $((SECONDS - started)) s" >&2

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Runs suites of tests, one after the other, and ends with one line that sums them up.
+#
+#   hack/test.sh unit modules integration
+#
+# Suites: unit, modules (the test tools' own tests), integration, e2e, scale.
+#
+# The last three run on a control plane that they start themselves, or on the cluster of KUBECONFIG where that is set.
+# GO_TEST_FLAGS is added to each `go test`, such as GO_TEST_FLAGS="-run TestScale -v".
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+records=${TEST_RECORDS:-$(mktemp -d)}
+mkdir -p "$records"
+status=0
+files=() # the records of this run
+
+say() { printf '\n%s\n' "$*"; }
+
+# suite NAME FLAGS... runs `go test` in the folder ${dir:-.}.
+suite() {
+	local name=$1
+	shift
+	files+=("$records/$name")
+	# shellcheck disable=SC2086 # the flags are words
+	(cd "${dir:-.}" && "$testsum" $verbose -record "$records/$name" -- go test -json "$@" ${GO_TEST_FLAGS:-}) || status=1
+}
+
+# existing keeps only the package patterns whose folder exists.
+existing() {
+	local pattern
+	for pattern in "$@"; do
+		[ -d "${pattern%/...}" ] && printf '%s ' "$pattern"
+	done
+}
+
+unit() {
+	say "Unit and golden tests"
+	local race="-race" cgo=1
+	if ! command -v "${CC:-gcc}" >/dev/null 2>&1; then
+		race="" cgo=0
+		echo "  There is no C compiler, so they run without the race detector."
+	fi
+	# shellcheck disable=SC2046,SC2086 # lists of words
+	CGO_ENABLED=$cgo suite unit $race -timeout 15m \
+		$(existing ./api/... ./cmd/... ./controllers/... ./hack/... ./helm-charts/... ./internal/...)
+}
+
+modules() {
+	local module
+	for module in test/modelserver test/localkube; do
+		[ -f "$module/go.mod" ] || continue
+		say "Tests of $module"
+		CGO_ENABLED=0 dir=$module suite "${module#test/}" -short -timeout 15m ./...
+	done
+}
+
+integration() { on_cluster integration 30m "Integration tests"; }
+e2e() { on_cluster e2e 40m "End-to-end tests"; }
+scale() { on_cluster scale 60m "Scale tests"; }
+
+# on_cluster NAME TIMEOUT TITLE
+on_cluster() {
+	local name=$1 timeout=$2 title=$3
+	if [ ! -d "test/$name" ]; then
+		say "$title: there is no test/$name"
+		status=1
+		return
+	fi
+	if [ -n "${KUBECONFIG:-}" ]; then
+		say "$title, on the cluster of KUBECONFIG=$KUBECONFIG"
+		allowed || return
+	else
+		say "$title, on localkube"
+		if ! hack/build-localkube.sh; then
+			echo "  FAIL  localkube could not be built"
+			status=1
+			return
+		fi
+	fi
+	# One package at a time: each may start a control plane of its own.
+	verbose=-v CGO_ENABLED=0 suite "$name" -count=1 -p 1 -timeout "$timeout" "./test/$name/..."
+}
+
+# allowed keeps the tests, which install CRDs and delete namespaces, off a cluster that was not meant.
+allowed() {
+	local file foreign=""
+	local IFS=:
+	for file in $KUBECONFIG; do
+		foreign+=$(sed -n 's/^ *server: *//p' "$file" | tr -d "\"'" |
+			grep -Ev '^https?://(127\.[0-9.]+|localhost|\[::1\])(:|/|$)')
+	done
+	if [ -n "$foreign" ] && [ "${TEST_CLUSTER:-}" != 1 ]; then
+		echo "  That is not on this machine: $foreign"
+		echo "  The tests install CRDs there and remove them again. Add TEST_CLUSTER=1 if that is what you want,"
+		echo "  or unset KUBECONFIG to run them on a control plane of their own."
+		status=1
+		return 1
+	fi
+}
+
+case ${KUBECONFIG:-/} in
+/*) ;;
+*) KUBECONFIG=$PWD/$KUBECONFIG ;; # go test runs each package in its own folder
+esac
+
+[ $# -gt 0 ] || set -- unit modules integration
+verbose=""
+testsum=$PWD/bin/testsum
+CGO_ENABLED=0 go build -buildvcs=false -o "$testsum" ./hack/testsum || exit 1
+
+for name in "$@"; do
+	case $name in
+	unit | modules | integration | e2e | scale) "$name" ;;
+	*)
+		echo "hack/test.sh: there is no suite $name" >&2
+		exit 2
+		;;
+	esac
+done
+
+echo
+"$testsum" -total ${files[@]+"${files[@]}"} || status=1
+[ -n "${TEST_RECORDS:-}" ] || rm -rf "$records"
+exit $status
