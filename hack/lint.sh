@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs golangci-lint in the operator's module and, with the same settings, in the modules of the test tools.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 root=$PWD
 status=0

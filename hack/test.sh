@@ -8,7 +8,7 @@
 # The last three run on a control plane that they start themselves, or on the cluster of KUBECONFIG where that is set.
 # GO_TEST_FLAGS is added to each `go test`, such as GO_TEST_FLAGS="-run TestScale -v".
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 records=${TEST_RECORDS:-$(mktemp -d)}
 mkdir -p "$records"

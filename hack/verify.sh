@@ -3,7 +3,7 @@
 # names which stand in several files are the same in each. Generated files are written in place, so a second run after
 # committing them passes.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 status=0
 fail() {
