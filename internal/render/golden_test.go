@@ -1,0 +1,160 @@
+package render_test
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/render"
+	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
+	"github.com/aimodel-operator/aimodel-operator/internal/values"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const inputSuffix = ".input.yaml"
+
+// golden is one case of testdata: NAME.input.yaml holds an AIModel, an InferenceService when that is what is rendered,
+// and the Secret of the model when it has one.
+type golden struct {
+	name   string
+	inputs resolve.Inputs
+	values map[string]any
+}
+
+func goldens(t testing.TB) []golden {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*" + inputSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]golden, len(files))
+	for i, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), inputSuffix)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs := readInputs(t, data)
+		built, err := values.Build(inputs)
+		if err != nil {
+			t.Fatalf("%s: build values: %v", name, err)
+		}
+		out[i] = golden{name: name, inputs: inputs, values: built}
+	}
+	return out
+}
+
+func readInputs(t testing.TB, data []byte) resolve.Inputs {
+	t.Helper()
+	var model *aiv1.AIModel
+	var service *aiv1.InferenceService
+	var credentials *resolve.Credentials
+	for _, document := range bytes.Split(data, []byte("\n---\n")) {
+		var head struct {
+			Kind string `json:"kind"`
+		}
+		mustRead(t, yaml.Unmarshal(document, &head))
+		switch head.Kind {
+		case "AIModel":
+			model = &aiv1.AIModel{}
+			mustRead(t, yaml.UnmarshalStrict(document, model))
+		case "InferenceService":
+			service = &aiv1.InferenceService{}
+			mustRead(t, yaml.UnmarshalStrict(document, service))
+		case "Secret":
+			secret := &corev1.Secret{}
+			mustRead(t, yaml.UnmarshalStrict(document, secret))
+			credentials = &resolve.Credentials{
+				SecretName: secret.Name,
+				ImagePull:  secret.Type == corev1.SecretTypeDockerConfigJson,
+				Keys:       slices.Sorted(maps.Keys(secret.StringData)),
+			}
+		default:
+			t.Fatalf("unexpected kind %q", head.Kind)
+		}
+	}
+	if service != nil {
+		return resolve.FromInferenceService(service, model, credentials)
+	}
+	return resolve.FromAIModel(model, credentials)
+}
+
+func mustRead(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newRenderer(t testing.TB) *render.Renderer {
+	t.Helper()
+	r, err := render.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func renderGolden(t testing.TB, r *render.Renderer, g golden) []client.Object {
+	t.Helper()
+	objects, err := r.Render(g.inputs.Owner.Namespace, g.inputs.Owner.ChildName, g.values)
+	if err != nil {
+		t.Fatalf("%s: %v", g.name, err)
+	}
+	return objects
+}
+
+func toYAML(t testing.TB, objects []client.Object) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	for i, obj := range objects {
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		data, err := yaml.Marshal(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Write(data)
+	}
+	return out.Bytes()
+}
+
+func TestGolden(t *testing.T) {
+	r := newRenderer(t)
+	cases := goldens(t)
+	if len(cases) < 28 {
+		t.Errorf("only %d golden cases", len(cases))
+	}
+	for _, g := range cases {
+		t.Run(g.name, func(t *testing.T) {
+			got := toYAML(t, renderGolden(t, r, g))
+			file := filepath.Join("testdata", g.name+".yaml")
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("rendered objects changed (-want +got), run the test with -update if that is meant:\n%s", diff)
+			}
+		})
+	}
+}
