@@ -35,13 +35,14 @@ func start(args []string) int {
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 
-	listener, err := net.Listen("tcp", ":"+strconv.Itoa(opts.Port))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	var network net.ListenConfig
+	listener, err := network.Listen(ctx, "tcp", ":"+strconv.Itoa(opts.Port))
 	if err != nil {
 		log.Error("Cannot listen", "error", err.Error())
 		return 1
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	if err := run(ctx, opts, listener, log, os.Exit); err != nil {
 		log.Error("Stopped", "error", err.Error())
 		return 1
@@ -75,8 +76,7 @@ func run(ctx context.Context, opts options, listener net.Listener, log *slog.Log
 	}
 	log.Info("Stopping, requests in flight are finished first", "timeout", opts.ShutdownTimeout.String())
 	server.draining.Store(true)
-	// The context that ended cannot bound the drain.
-	drain, done := context.WithTimeout(context.Background(), opts.ShutdownTimeout)
+	drain, done := context.WithTimeout(context.WithoutCancel(ctx), opts.ShutdownTimeout)
 	defer done()
 	if err := web.Shutdown(drain); err != nil {
 		return fmt.Errorf("drain: %w", err)

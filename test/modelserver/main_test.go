@@ -61,7 +61,10 @@ func TestStopGivesUpOnRequestsThatTakeTooLong(t *testing.T) {
 	base := "http://" + listener.Addr().String()
 	eventually(t, func() bool { return fetch(base+"/health") == "200" })
 	client, cancel := contextOf(t)
-	request, _ := http.NewRequestWithContext(client, http.MethodGet, base+"/p?text=good", nil)
+	request, err := http.NewRequestWithContext(client, http.MethodGet, base+"/p?text=good", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
 		if response, err := http.DefaultClient.Do(request); err == nil {
 			_ = response.Body.Close()
@@ -151,7 +154,7 @@ func fetch(url string) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	return response.Status[:3]
 }
 
@@ -160,7 +163,10 @@ func body(url string) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer response.Body.Close()
-	content, _ := io.ReadAll(response.Body)
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err.Error()
+	}
 	return string(content)
 }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -37,21 +37,18 @@ func (m *metrics) observe(code int, took time.Duration) {
 	}
 }
 
-// labelEscaper knows the three characters that the text format escapes.
-var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-
-// writeMetrics prints everything in Prometheus's text format.
-func (s *server) writeMetrics(w io.Writer) {
+// metricsText returns everything in Prometheus's text format.
+func (s *server) metricsText() string {
+	var text strings.Builder
 	head := func(name, kind, help string) {
-		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 	}
 	gauge := func(name, help string, value int64) {
 		head(name, "gauge", help)
-		fmt.Fprintf(w, "%s %d\n", name, value)
+		fmt.Fprintf(&text, "%s %d\n", name, value)
 	}
 	head("modelserver_model_info", "gauge", "The model that is served.")
-	fmt.Fprintf(w, "modelserver_model_info{name=\"%s\",version=\"%s\"} 1\n",
-		labelEscaper.Replace(s.opts.ModelName), labelEscaper.Replace(s.opts.ModelVersion))
+	text.WriteString("modelserver_model_info{" + label("name", s.opts.ModelName) + "," + label("version", s.opts.ModelVersion) + "} 1\n")
 	loaded := int64(0)
 	if s.model.Load() != nil {
 		loaded = 1
@@ -66,13 +63,22 @@ func (s *server) writeMetrics(w io.Writer) {
 	head("modelserver_requests_total", "counter", "Inference requests, by status code.")
 	total := int64(0)
 	for _, code := range slices.Sorted(maps.Keys(m.codes)) {
-		fmt.Fprintf(w, "modelserver_requests_total{code=\"%d\"} %d\n", code, m.codes[code])
+		fmt.Fprintf(&text, "modelserver_requests_total{%s} %d\n", label("code", strconv.Itoa(code)), m.codes[code])
 		total += m.codes[code]
 	}
 	const histogram = "modelserver_request_duration_seconds"
 	head(histogram, "histogram", "Time from the arrival of an inference request to its answer, waiting included.")
 	for i, bound := range buckets {
-		fmt.Fprintf(w, "%s_bucket{le=\"%g\"} %d\n", histogram, bound, m.counts[i])
+		fmt.Fprintf(&text, "%s_bucket{%s} %d\n", histogram, label("le", strconv.FormatFloat(bound, 'g', -1, 64)), m.counts[i])
 	}
-	fmt.Fprintf(w, "%s_bucket{le=\"+Inf\"} %d\n%s_sum %g\n%s_count %d\n", histogram, total, histogram, m.sum, histogram, total)
+	fmt.Fprintf(&text, "%s_bucket{%s} %d\n", histogram, label("le", "+Inf"), total)
+	fmt.Fprintf(&text, "%s_sum %g\n%s_count %d\n", histogram, m.sum, histogram, total)
+	return text.String()
+}
+
+// labelEscaper knows the three characters that the text format escapes.
+var labelEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+func label(name, value string) string {
+	return name + `="` + labelEscaper.Replace(value) + `"`
 }

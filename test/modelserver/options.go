@@ -89,7 +89,7 @@ func parseOptions(args []string, getenv func(string) (string, bool), out io.Writ
 	flags.SetOutput(io.Discard)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(out, helpHead)
+			_, _ = io.WriteString(out, helpHead)
 			flags.SetOutput(out)
 			flags.PrintDefaults()
 		}

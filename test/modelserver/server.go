@@ -70,7 +70,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/metrics":
 		if allow(w, r, http.MethodGet, http.MethodHead) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-			s.writeMetrics(w)
+			// A client that is gone cannot be told about it.
+			_, _ = io.WriteString(w, s.metricsText())
 		}
 	default:
 		writeError(w, http.StatusNotFound, "no such path; inference is on "+s.opts.Path)

@@ -23,7 +23,7 @@ func loadedServer(t *testing.T, opts options) *server {
 }
 
 func get(s *server, target string) *httptest.ResponseRecorder {
-	return send(s, httptest.NewRequest(http.MethodGet, target, nil))
+	return send(s, httptest.NewRequest(http.MethodGet, target, http.NoBody))
 }
 
 func send(s *server, r *http.Request) *httptest.ResponseRecorder {
@@ -49,7 +49,7 @@ func TestInference(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, "/v1/inference/sentiment", strings.NewReader(tt.body))
 			if tt.query != "" {
-				r = httptest.NewRequest(http.MethodGet, "/v1/inference/sentiment"+tt.query, nil)
+				r = httptest.NewRequest(http.MethodGet, "/v1/inference/sentiment"+tt.query, http.NoBody)
 			}
 			r.Header.Set("Content-Type", tt.contentType)
 			w := send(s, r)
@@ -82,15 +82,15 @@ func TestRequestsThatAreWrong(t *testing.T) {
 		request *http.Request
 		want    int
 	}{
-		{"no text in the query", httptest.NewRequest(http.MethodGet, s.opts.Path, nil), http.StatusBadRequest},
+		{"no text in the query", httptest.NewRequest(http.MethodGet, s.opts.Path, http.NoBody), http.StatusBadRequest},
 		{"an empty body", post("text/plain", " \n"), http.StatusBadRequest},
 		{"broken JSON", post("application/json", `{"text": `), http.StatusBadRequest},
 		{"JSON without text", post("application/json", `{"prompt": "x"}`), http.StatusBadRequest},
 		{"a text that is no string", post("application/json", `{"text": 1}`), http.StatusBadRequest},
 		{"too much text", post("text/plain", strings.Repeat("x", maxBody+1)), http.StatusRequestEntityTooLarge},
-		{"another method", httptest.NewRequest(http.MethodDelete, s.opts.Path, nil), http.StatusMethodNotAllowed},
-		{"writing to /health", httptest.NewRequest(http.MethodPost, "/health", nil), http.StatusMethodNotAllowed},
-		{"another path", httptest.NewRequest(http.MethodGet, "/v2", nil), http.StatusNotFound},
+		{"another method", httptest.NewRequest(http.MethodDelete, s.opts.Path, http.NoBody), http.StatusMethodNotAllowed},
+		{"writing to /health", httptest.NewRequest(http.MethodPost, "/health", http.NoBody), http.StatusMethodNotAllowed},
+		{"another path", httptest.NewRequest(http.MethodGet, "/v2", http.NoBody), http.StatusNotFound},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestRequestsThatAreWrong(t *testing.T) {
 func TestAnyPath(t *testing.T) {
 	for _, path := range []string{"/", "/{x}", "/a/../b", "/true"} {
 		s := loadedServer(t, options{Path: path})
-		r := httptest.NewRequest(http.MethodGet, "/?text=fine", nil)
+		r := httptest.NewRequest(http.MethodGet, "/?text=fine", http.NoBody)
 		r.URL.Path = path
 		if w := send(s, r); w.Code != http.StatusOK {
 			t.Errorf("%s: got %d %s, want 200", path, w.Code, w.Body)
@@ -191,7 +191,7 @@ func TestQueueForgetsClientsThatLeave(t *testing.T) {
 		s := loadedServer(t, options{Concurrency: 1, RequestDelay: time.Hour})
 		go get(s, s.opts.Path+"?text=good")
 		synctest.Wait()
-		r := httptest.NewRequest(http.MethodGet, s.opts.Path+"?text=good", nil)
+		r := httptest.NewRequest(http.MethodGet, s.opts.Path+"?text=good", http.NoBody)
 		ctx, cancel := contextOf(t)
 		go send(s, r.WithContext(ctx))
 		synctest.Wait()
