@@ -116,7 +116,7 @@ start_cluster() {
 	local args=(up --dir "$dir/cluster" --detach --real-node "${DEMO_REAL_NODE:-auto}"
 		--node "name=h100,count=2,gpus=8,product=NVIDIA-H100-80GB-HBM3,memory=80Gi")
 	show localkube "${args[@]}"
-	localkube "${args[@]}" 2>&1 | sed 's/^/    /' || fail "the control plane does not start"
+	localkube "${args[@]}" 2>&1 | sed '/Stop it with/d; s/^/    /' || fail "the control plane does not start"
 	export KUBECONFIG="$dir/cluster/kubeconfig"
 	local facts="$dir/cluster/localkube.json" reason
 	if grep -Eq '"realNode": *true' "$facts"; then

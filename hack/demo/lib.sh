@@ -210,12 +210,9 @@ take_down() {
 	[ ! -f "$dir/manager.pid" ] || read -r pid <"$dir/manager.pid" || true
 	stop_manager "$pid"
 	if [ -e "$dir/cluster" ] && ! "$root/bin/localkube" down --dir "$dir/cluster" >"$dir/down.log" 2>&1; then
-		# Nothing to stop is no trouble; anything still running is.
-		if [ -f "$dir/cluster/localkube.json" ]; then
-			cat "$dir/down.log"
-			say "The cluster in $dir/cluster could not be stopped."
-			return 1
-		fi
+		cat "$dir/down.log"
+		say "The cluster in $dir/cluster could not be stopped."
+		return 1
 	fi
 	# Should a container's mount be left below, what it shows stays.
 	case $(uname) in
