@@ -46,14 +46,18 @@ demo-down: ## Take down what `make demo KEEP=1` left running.
 
 .PHONY: localkube
 localkube: ## Build the local control plane into bin/ (the first time takes 10 to 20 minutes).
-	@hack/build-localkube.sh
+	@hack/build-localkube.sh >&2
+
+# What goes to standard output is one line for the shell: eval "$(make localkube-up)"
+LOCALKUBE_FLAGS ?= --node name=h100,count=2,gpus=8,product=NVIDIA-H100-80GB-HBM3,memory=80Gi
 
 .PHONY: localkube-up
 localkube-up: localkube ## Start a local control plane that stays, and print the export line for KUBECONFIG.
-	@bin/localkube up
+	@bin/localkube status >/dev/null 2>&1 || bin/localkube up --detach $(LOCALKUBE_FLAGS) >/dev/null
+	@echo "export KUBECONFIG=$$(bin/localkube status | sed -n 's/^kubeconfig *//p')"
 
 .PHONY: localkube-down
-localkube-down: ## Stop the local control plane and delete its data.
+localkube-down: localkube ## Stop the local control plane and delete its data.
 	@bin/localkube down
 
 ##@ Build
