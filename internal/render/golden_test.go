@@ -85,7 +85,13 @@ func readInputs(t testing.TB, data []byte) resolve.Inputs {
 			t.Fatalf("unexpected kind %q", head.Kind)
 		}
 	}
+	if model.Namespace == "" {
+		model.Namespace = "default"
+	}
 	if service != nil {
+		if service.Namespace == "" {
+			service.Namespace = "default"
+		}
 		return resolve.FromInferenceService(service, model, credentials)
 	}
 	return resolve.FromAIModel(model, credentials)
