@@ -138,8 +138,9 @@ func (r *report) ended(e event, p *testPackage, t *testCase) {
 		if parent, _, ok := cutLast(e.Test); ok {
 			p.of(parent).failedKids++
 		}
-		r.print(fmt.Sprintf("\n  FAIL  %s %s (%.1f s)\n", short(e.Package), e.Test, e.Elapsed))
-		r.print(indent(t.output) + "\n")
+		if t.failedKids == 0 || len(t.output) > 0 {
+			r.print(fmt.Sprintf("\n  FAIL  %s %s (%.1f s)\n%s\n", short(e.Package), e.Test, e.Elapsed, indent(t.output)))
+		}
 	}
 	if r.verbose && e.Action == "pass" && !strings.Contains(e.Test, "/") {
 		r.print(fmt.Sprintf("  pass  %s (%.1f s)\n", e.Test, e.Elapsed))
