@@ -122,7 +122,7 @@ dist/install.yaml: bin/kustomize FORCE
 
 .PHONY: run
 run: install-crds ## Run the operator on this machine, against the cluster of KUBECONFIG.
-	go run ./cmd/manager --metrics-secure=false --metrics-bind-address=127.0.0.1:8080 --log-format=text $(ARGS)
+	go run ./cmd/manager --leader-elect=false --metrics-secure=false --metrics-bind-address=127.0.0.1:8080 --log-format=text $(ARGS)
 
 ##@ Develop
 
