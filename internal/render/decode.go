@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/chart"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -47,51 +50,71 @@ const maxObjects = 5
 
 var (
 	errTwoDocuments = errors.New("has more than one object")
-	errSecondOfKind = errors.New("is the second object of its kind")
+	errSecondOfKind = errors.New("is the second template of its kind")
+	// typeLines are the two lines that say what a template renders. They hold no placeholder.
+	typeLines = regexp.MustCompile(`(?m)^apiVersion: (\S+)\nkind: (\w+)$`)
 )
 
-// decode reads the one object of a rendered template into its type. It returns nil when the template rendered nothing,
-// and the object's place in the order otherwise.
-func decode(file string, text []byte) (client.Object, int, error) {
+// manifest is a template that renders one object, or none.
+type manifest struct {
+	file string
+	kind objectKind
+}
+
+// manifests finds out which template renders which kind, in the order in which the objects are applied.
+func manifests(loaded *chart.Chart) ([]manifest, error) {
+	var found [maxObjects]*manifest
+	for _, t := range loaded.Templates {
+		if !rendersObject(t.Name) {
+			continue
+		}
+		types := typeLines.FindAllSubmatch(t.Data, -1)
+		if len(types) != 1 {
+			return nil, &DecodeError{File: t.Name, Err: fmt.Errorf("has %d pairs of lines apiVersion and kind, not one", len(types))}
+		}
+		gvk := schema.FromAPIVersionAndKind(string(types[0][1]), string(types[0][2]))
+		place := slices.IndexFunc(kinds[:], func(k objectKind) bool { return k.gvk == gvk })
+		if place < 0 {
+			return nil, &DecodeError{File: t.Name, Err: fmt.Errorf("renders a %s, which the operator does not apply", gvk)}
+		}
+		if found[place] != nil {
+			return nil, &DecodeError{File: t.Name, Err: errSecondOfKind}
+		}
+		found[place] = &manifest{file: t.Name, kind: kinds[place]}
+	}
+	var out []manifest
+	for _, m := range found {
+		if m != nil {
+			out = append(out, *m)
+		}
+	}
+	return out, nil
+}
+
+// decode reads what the template rendered into its type. It returns nil when it rendered nothing.
+func (m manifest) decode(text []byte) (client.Object, error) {
 	text = escapeUnprintable(bytes.TrimSpace(text))
 	if len(text) == 0 {
-		return nil, 0, nil
+		return nil, nil
 	}
 	// The YAML reader would stop at the end of the first document and keep quiet about the rest.
 	if bytes.Contains(text, []byte("\n---")) || bytes.Contains(text, []byte("\n...")) {
-		return nil, 0, &DecodeError{File: file, Err: errTwoDocuments}
+		return nil, &DecodeError{File: m.file, Object: m.kind.gvk.Kind, Err: errTwoDocuments}
 	}
 	data, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
-		return nil, 0, &DecodeError{File: file, Err: err}
+		return nil, &DecodeError{File: m.file, Object: m.kind.gvk.Kind, Err: err}
 	}
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-		Metadata   struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
+	obj := m.kind.new()
+	strict, err := kjson.UnmarshalStrict(data, obj)
+	if err == nil {
+		err = errors.Join(strict...)
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &head); err != nil {
-		return nil, 0, &DecodeError{File: file, Err: err}
+	if err != nil {
+		object := strings.TrimSpace(m.kind.gvk.Kind + " " + obj.GetName())
+		return nil, &DecodeError{File: m.file, Object: object, Err: err}
 	}
-	object := head.Kind + " " + head.Metadata.Name
-	gvk := schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
-	for i, k := range kinds {
-		if k.gvk != gvk {
-			continue
-		}
-		obj := k.new()
-		strict, err := kjson.UnmarshalStrict(data, obj)
-		if err == nil {
-			err = errors.Join(strict...)
-		}
-		if err != nil {
-			return nil, 0, &DecodeError{File: file, Object: object, Err: err}
-		}
-		return obj, i, nil
-	}
-	return nil, 0, &DecodeError{File: file, Object: object, Err: fmt.Errorf("kind %s is not one that the operator applies", gvk)}
+	return obj, nil
 }
 
 // DecodeError says which rendered file does not hold a valid object. It is a mistake in the chart, or in a value that

@@ -148,19 +148,37 @@ func TestGolden(t *testing.T) {
 		t.Run(g.name, func(t *testing.T) {
 			got := toYAML(t, renderGolden(t, r, g))
 			file := filepath.Join("testdata", g.name+".yaml")
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(file)
+			// The values are kept too: other tests give them to Helm, and an unwanted change shows where it came from.
+			valuesFile := filepath.Join("testdata", "values", g.name+".yaml")
+			built, err := yaml.Marshal(g.values)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("rendered objects changed (-want +got), run the test with -update if that is meant:\n%s", diff)
+			if *update {
+				write(t, file, got)
+				write(t, valuesFile, built)
+				return
 			}
+			compare(t, "rendered objects", file, got)
+			compare(t, "values", valuesFile, built)
 		})
+	}
+}
+
+func write(t *testing.T, file string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func compare(t *testing.T, what, file string, got []byte) {
+	t.Helper()
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s changed (-want +got), run the test with -update if that is meant:\n%s", what, diff)
 	}
 }

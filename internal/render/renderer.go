@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"text/template"
 
@@ -18,8 +17,8 @@ type Renderer struct {
 	defaults  map[string]any
 	schema    *jsonschema.Schema
 	templates *template.Template
-	// files are the names of the templates that render an object, sorted.
-	files []string
+	// manifests are the templates that render an object, in the order in which the objects are applied.
+	manifests []manifest
 }
 
 // New loads the embedded chart, parses its templates and compiles its schema. An error is a mistake in the chart.
@@ -40,14 +39,11 @@ func newRenderer(loaded *chart.Chart) (*Renderer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse chart %q: %w", loaded.Name(), err)
 	}
-	r := &Renderer{defaults: loaded.Values, schema: schema, templates: templates}
-	for _, t := range loaded.Templates {
-		if rendersObject(t.Name) {
-			r.files = append(r.files, t.Name)
-		}
+	files, err := manifests(loaded)
+	if err != nil {
+		return nil, fmt.Errorf("load chart %q: %w", loaded.Name(), err)
 	}
-	slices.Sort(r.files)
-	return r, nil
+	return &Renderer{defaults: loaded.Values, schema: schema, templates: templates, manifests: files}, nil
 }
 
 // rendersObject says whether a template is a manifest, neither a partial nor the notes for people.
@@ -69,26 +65,23 @@ func (r *Renderer) Render(namespace, name string, values map[string]any) ([]clie
 	data := templateData(namespace, name, merged)
 
 	var text bytes.Buffer
-	var objects [maxObjects]client.Object
-	for _, file := range r.files {
+	objects := make([]client.Object, 0, len(r.manifests))
+	for _, m := range r.manifests {
 		text.Reset()
-		if err := r.templates.ExecuteTemplate(&text, file, data); err != nil {
+		if err := r.templates.ExecuteTemplate(&text, m.file, data); err != nil {
 			return nil, fmt.Errorf("render chart: %w", err)
 		}
-		obj, place, err := decode(file, dropNoValue(text.Bytes()))
+		obj, err := m.decode(dropNoValue(text.Bytes()))
 		if err != nil {
 			return nil, err
 		}
 		if obj == nil {
 			continue
 		}
-		if objects[place] != nil {
-			return nil, &DecodeError{File: file, Object: obj.GetName(), Err: errSecondOfKind}
-		}
 		obj.SetNamespace(namespace)
-		objects[place] = obj
+		objects = append(objects, obj)
 	}
-	return slices.DeleteFunc(objects[:], func(o client.Object) bool { return o == nil }), nil
+	return objects, nil
 }
 
 // templateData is what the templates see. Charts of the operator may use nothing else of what Helm offers, as it would

@@ -1,0 +1,145 @@
+package render_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/render"
+)
+
+func TestInvalidValuesAreTold(t *testing.T) {
+	r := newRenderer(t)
+	for name, tc := range map[string]struct {
+		values map[string]any
+		path   string
+		reason string
+	}{
+		"unknown value":        {map[string]any{"imagee": "a:1"}, "", "has no value called imagee"},
+		"unknown nested value": {map[string]any{"drain": map[string]any{"secs": 1}}, "drain", "has no value called secs"},
+		"wrong type":           {map[string]any{"drain": map[string]any{"seconds": "ten"}}, "drain.seconds", "got string, want integer"},
+		"text for a map":       {map[string]any{"drain": "on"}, "drain", "got string, want object"},
+		"not one of":           {map[string]any{"shm": map[string]any{"mode": "auto"}}, "shm.mode", "value must be one of"},
+		"too small":            {map[string]any{"startup": map[string]any{"budgetSeconds": 0}}, "startup.budgetSeconds", "minimum"},
+		"null for a map":       {map[string]any{"drain": nil}, "", "drain may not be null"},
+		"label of the chart":   {map[string]any{"podLabels": map[string]any{"app.kubernetes.io/instance": "x"}}, "podLabels.app.kubernetes.io/instance", "is set by the chart"},
+		"managed-by":           {map[string]any{"podLabels": map[string]any{"app.kubernetes.io/managed-by": "x"}}, "podLabels.app.kubernetes.io/managed-by", "is set by the chart"},
+		"label not text":       {map[string]any{"podLabels": map[string]any{"x": true}}, "podLabels.x", "got boolean, want string"},
+		"not a quantity":       {map[string]any{"shm": map[string]any{"sizeLimit": "much"}}, "shm.sizeLimit", "does not match pattern"},
+		"volume with no name":  {map[string]any{"extraVolumes": []any{map[string]any{}}}, "extraVolumes.0", "name may not be null"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.values["image"] = "a:1"
+			_, err := r.Render("n", "x", tc.values)
+			var invalid *render.InvalidValuesError
+			if !errors.As(err, &invalid) {
+				t.Fatalf("error is %v", err)
+			}
+			if p := invalid.Problems[0]; p.Path != tc.path || !strings.Contains(p.Reason, tc.reason) {
+				t.Errorf("problem is %q", p)
+			}
+			if !strings.HasPrefix(err.Error(), "invalid values: ") {
+				t.Errorf("message is %q", err)
+			}
+		})
+	}
+}
+
+func TestEveryProblemIsTold(t *testing.T) {
+	_, err := newRenderer(t).Render("n", "x", map[string]any{"image": 1, "port": "a"})
+	if err == nil || !strings.Contains(err.Error(), "image: ") || !strings.Contains(err.Error(), "port: ") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestWhatIsNoObjectIsTold(t *testing.T) {
+	_, err := newRenderer(t).Render("n", "x", map[string]any{
+		"image":       "a:1",
+		"tolerations": []any{map[string]any{"kee": "spot"}},
+	})
+	var decode *render.DecodeError
+	if !errors.As(err, &decode) {
+		t.Fatalf("error is %v", err)
+	}
+	for _, part := range []string{"deployment.yaml", "Deployment x", `unknown field "spec.template.spec.tolerations[0].kee"`} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not tell %q", err, part)
+		}
+	}
+	if invalid := new(render.InvalidValuesError); errors.As(err, &invalid) {
+		t.Error("the schema cannot have found that")
+	}
+}
+
+func TestAFailingTemplateIsTold(t *testing.T) {
+	_, err := newRenderer(t).Render("n", "x", map[string]any{})
+	if err == nil || !strings.Contains(err.Error(), "image is required") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestObjectsComeInApplyOrder(t *testing.T) {
+	r := newRenderer(t)
+	for _, g := range goldens(t) {
+		place := -1
+		for _, obj := range renderGolden(t, r, g) {
+			gvk := obj.GetObjectKind().GroupVersionKind()
+			at := -1
+			for i, known := range render.Kinds() {
+				if known == gvk {
+					at = i
+				}
+			}
+			if at <= place {
+				t.Errorf("%s: %s comes too late", g.name, gvk.Kind)
+			}
+			place = at
+			if obj.GetName() != g.inputs.Owner.ChildName || obj.GetNamespace() != g.inputs.Owner.Namespace {
+				t.Errorf("%s: %s is %s/%s", g.name, gvk.Kind, obj.GetNamespace(), obj.GetName())
+			}
+		}
+	}
+}
+
+func TestRenderingIsDeterministicAndConcurrent(t *testing.T) {
+	r := newRenderer(t)
+	cases := goldens(t)
+	var group sync.WaitGroup
+	for _, g := range cases {
+		want := renderGolden(t, r, g)
+		for range 4 {
+			group.Go(func() {
+				got, err := r.Render(g.inputs.Owner.Namespace, g.inputs.Owner.ChildName, g.values)
+				if err != nil {
+					t.Errorf("%s: %v", g.name, err)
+				}
+				if !equality.Semantic.DeepEqual(want, got) {
+					t.Errorf("%s differs: %s", g.name, cmp.Diff(want, got))
+				}
+			})
+		}
+	}
+	group.Wait()
+}
+
+func BenchmarkRender(b *testing.B) {
+	r := newRenderer(b)
+	for _, g := range goldens(b) {
+		if g.name != "service-default" {
+			continue
+		}
+		if n := len(renderGolden(b, r, g)); n != 5 {
+			b.Fatalf("%d objects", n)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := r.Render(g.inputs.Owner.Namespace, g.inputs.Owner.ChildName, g.values); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
