@@ -1,0 +1,111 @@
+package v1
+
+// Condition types. Each is set on every pass, and is Unknown when its truth is not known.
+const (
+	// ConditionReady sums the others up: the current generation is applied and every replica asked for is ready.
+	ConditionReady = "Ready"
+	// ConditionResolved says that everything the object refers to was found and may be used.
+	ConditionResolved = "Resolved"
+	// ConditionApplied says that the objects rendered for the current generation stand in the cluster.
+	ConditionApplied = "Applied"
+	// ConditionAvailable says that at least one replica answers.
+	ConditionAvailable = "Available"
+	// ConditionProgressing says that a rollout or a scaling is under way.
+	ConditionProgressing = "Progressing"
+)
+
+// Reasons of ConditionReady that are its own. When it is False it repeats the reason of what keeps it so.
+const (
+	// ReasonReady: every replica of the current generation is ready.
+	ReasonReady = "Ready"
+	// ReasonScaledToZero: no replica is asked for, and none runs.
+	ReasonScaledToZero = "ScaledToZero"
+	// ReasonCatalogued: the model runs nothing itself; InferenceServices can refer to it.
+	ReasonCatalogued = "Catalogued"
+	// ReasonServedElsewhere: the model's endpoint is the URL of a server outside this operator's care.
+	ReasonServedElsewhere = "ServedElsewhere"
+	// ReasonPaused: the object carries the paused annotation, so its children are left as they are.
+	ReasonPaused = "Paused"
+	// ReasonNotObserved: this pass ended before it could be found out.
+	ReasonNotObserved = "NotObserved"
+)
+
+// Reasons of ConditionResolved.
+const (
+	// ReasonReferencesResolved: every reference was found.
+	ReasonReferencesResolved = "ReferencesResolved"
+	// ReasonModelNotFound: spec.modelRef names an AIModel that does not exist in the namespace.
+	ReasonModelNotFound = "ModelNotFound"
+	// ReasonModelNotResolved: the AIModel exists, but its own references do not resolve.
+	ReasonModelNotResolved = "ModelNotResolved"
+	// ReasonModelServedElsewhere: the AIModel's endpoint is a URL, so there is nothing to serve.
+	ReasonModelServedElsewhere = "ModelServedElsewhere"
+	// ReasonSecretNotFound: the Secret named by credentialsRef does not exist.
+	ReasonSecretNotFound = "SecretNotFound"
+	// ReasonSecretForbidden: the operator may not read the Secret named by credentialsRef.
+	ReasonSecretForbidden = "SecretForbidden"
+	// ReasonSecretNamespace: credentialsRef names another namespace.
+	ReasonSecretNamespace = "SecretInOtherNamespace"
+	// ReasonReadFailed: the API server did not answer a read; it is tried again.
+	ReasonReadFailed = "ReadFailed"
+)
+
+// Reasons of ConditionApplied.
+const (
+	// ReasonObjectsApplied: every rendered object stands as rendered.
+	ReasonObjectsApplied = "ObjectsApplied"
+	// ReasonNothingToApply: the object needs no children.
+	ReasonNothingToApply = "NothingToApply"
+	// ReasonWaiting: references are not resolved, so nothing new is applied; what runs is left running.
+	ReasonWaiting = "WaitingForReferences"
+	// ReasonSourceNotSupported: the runtime cannot read weights from the model's source.
+	ReasonSourceNotSupported = "SourceNotSupported"
+	// ReasonFormatNotSupported: the runtime cannot load the model's format.
+	ReasonFormatNotSupported = "FormatNotSupported"
+	// ReasonInvalidChartValues: spec.chartValues does not fit the chart's schema.
+	ReasonInvalidChartValues = "InvalidChartValues"
+	// ReasonRenderFailed: the chart could not be rendered.
+	ReasonRenderFailed = "RenderFailed"
+	// ReasonConflict: an object of the needed name exists and belongs to somebody else.
+	ReasonConflict = "Conflict"
+	// ReasonQuotaExceeded: a ResourceQuota of the namespace refuses an object or its pods.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonRefused: an admission webhook, a policy or RBAC refuses an object.
+	ReasonRefused = "Refused"
+	// ReasonInvalid: the API server's validation refuses an object.
+	ReasonInvalid = "Invalid"
+	// ReasonApplyFailed: the API server failed or did not answer; it is tried again.
+	ReasonApplyFailed = "ApplyFailed"
+)
+
+// Reasons of ConditionAvailable and ConditionProgressing.
+const (
+	// ReasonReplicasAvailable: at least one replica is available.
+	ReasonReplicasAvailable = "ReplicasAvailable"
+	// ReasonNoReplicaAvailable: no replica is available yet, and no pod tells why.
+	ReasonNoReplicaAvailable = "NoReplicaAvailable"
+	// ReasonRollingOut: pods of the current generation are being started.
+	ReasonRollingOut = "RollingOut"
+	// ReasonScaling: the number of replicas is being brought to what is asked for.
+	ReasonScaling = "Scaling"
+	// ReasonStable: the current generation is rolled out.
+	ReasonStable = "Stable"
+	// ReasonProgressDeadlineExceeded: the rollout made no progress for longer than its budget.
+	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+)
+
+// Reasons that pods give. They win over the general reasons of every condition that they keep from being good.
+const (
+	// ReasonUnschedulable: the scheduler found no node; the message has its words.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonImagePull: the image cannot be pulled.
+	ReasonImagePull = "ImagePullFailed"
+	// ReasonContainerConfig: the kubelet cannot set the container up, for want of a Secret, a key or a non-root user.
+	ReasonContainerConfig = "ContainerConfigError"
+	// ReasonCrashLoop: the container exits again and again.
+	ReasonCrashLoop = "CrashLoop"
+	// ReasonOOMKilled: the container was killed for using more memory than its limit.
+	ReasonOOMKilled = "OOMKilled"
+	// ReasonPodsRefused: the API server refuses to create the pods (quota, policy, a webhook).
+	ReasonPodsRefused = "PodsRefused"
+)

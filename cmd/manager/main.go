@@ -1,0 +1,99 @@
+// Command manager runs the operator: it serves AIModels and InferenceServices of a Kubernetes cluster.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/setup"
+)
+
+// version is set when the binary is built.
+var version = "development"
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "manager:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	options := setup.Defaults()
+	logging := logOptions{format: "json", level: "info"}
+	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
+	options.Bind(flags)
+	logging.bind(flags)
+	showVersion := flags.Bool("version", false, "print the version and end")
+	flags.Usage = func() {
+		fmt.Fprintln(flags.Output(), "manager serves the AIModels and InferenceServices of the cluster that KUBECONFIG, or the pod it runs in, points to.")
+		fmt.Fprintln(flags.Output(), "\nUsage: manager [flags]")
+		flags.PrintDefaults()
+	}
+	if kubeconfig := flag.Lookup("kubeconfig"); kubeconfig != nil {
+		flags.Var(kubeconfig.Value, kubeconfig.Name, "`file` that says how to reach the cluster; by default KUBECONFIG, then the pod's own account")
+	}
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
+	case err != nil:
+		return err
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
+	case *showVersion:
+		_, err := fmt.Fprintln(out, version)
+		return err
+	}
+	if err := logging.install(); err != nil {
+		return err
+	}
+	return start(options)
+}
+
+func start(options setup.Options) error {
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: %w", err)
+	}
+	ctx := ctrl.SetupSignalHandler()
+	mgr, err := setup.Manager(ctx, cfg, options)
+	if err != nil {
+		return err
+	}
+	ctrl.Log.WithName("setup").Info("Starting", "version", version, "namespaces", options.Namespaces, "workers", options.Workers)
+	return mgr.Start(ctx)
+}
+
+type logOptions struct{ format, level string }
+
+func (o *logOptions) bind(flags *flag.FlagSet) {
+	flags.StringVar(&o.format, "log-format", o.format, "`format` of the log: json or text")
+	flags.StringVar(&o.level, "log-level", o.level, "least `level` that is logged: debug, info or error")
+}
+
+func (o *logOptions) install() error {
+	level, err := zapcore.ParseLevel(o.level)
+	if err != nil {
+		return fmt.Errorf("--log-level: %w", err)
+	}
+	encoder := zap.JSONEncoder()
+	switch o.format {
+	case "json":
+	case "text":
+		encoder = zap.ConsoleEncoder()
+	default:
+		return fmt.Errorf("--log-format must be json or text, not %q", o.format)
+	}
+	logger := zap.New(encoder, zap.Level(level))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	return nil
+}

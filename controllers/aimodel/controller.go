@@ -1,0 +1,59 @@
+// Package aimodel reconciles AIModels: it serves those that bring an image, and keeps the record of the others. It
+// orchestrates; what is rendered and how it is applied is for other packages.
+package aimodel
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/naming"
+	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
+	"github.com/aimodel-operator/aimodel-operator/internal/serving"
+)
+
+// Reconciler reconciles AIModels.
+type Reconciler struct {
+	Client   client.Client
+	Resolver *resolve.Resolver
+	Pipeline *serving.Pipeline
+	Recorder events.EventRecorder
+}
+
+// +kubebuilder:rbac:groups=ai.example.com,resources=aimodels,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ai.example.com,resources=aimodels/status,verbs=patch
+// +kubebuilder:rbac:groups=ai.example.com,resources=aimodels/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups="",resources=serviceaccounts;services,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile brings the children of one AIModel to what its spec says, and its status to the truth about them.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	model := &aiv1.AIModel{}
+	if err := r.Client.Get(ctx, request.NamespacedName, model); apierrors.IsNotFound(err) {
+		r.Pipeline.Forget(resolve.KindAIModel, request.NamespacedName)
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !model.DeletionTimestamp.IsZero() {
+		// The children go with their owner references; there is nothing else to clean.
+		return ctrl.Result{}, nil
+	}
+	before := model.DeepCopy()
+	scope := &serving.Scope{Owner: model, Kind: resolve.KindAIModel, ChildName: naming.AIModelChild(model.Name)}
+	result, err := r.Pipeline.Run(ctx, scope, r.resolve)
+	writeStatus(model, scope)
+	if patchErr := serving.PatchStatus(ctx, r.Client, before, model); patchErr != nil {
+		return ctrl.Result{}, patchErr
+	}
+	serving.Record(r.Recorder, model, before.Status.Conditions, scope)
+	return result, err
+}

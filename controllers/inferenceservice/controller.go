@@ -1,0 +1,56 @@
+// Package inferenceservice reconciles InferenceServices: it serves the AIModel that each refers to, with the runtime that
+// it names. It orchestrates; what is rendered and how it is applied is for other packages.
+package inferenceservice
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/naming"
+	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
+	"github.com/aimodel-operator/aimodel-operator/internal/serving"
+)
+
+// Reconciler reconciles InferenceServices.
+type Reconciler struct {
+	Client   client.Client
+	Resolver *resolve.Resolver
+	Pipeline *serving.Pipeline
+	Recorder events.EventRecorder
+}
+
+// The permissions for children are declared with the AIModel controller, which keeps the same kinds.
+//
+// +kubebuilder:rbac:groups=ai.example.com,resources=aimodels;inferenceservices,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ai.example.com,resources=inferenceservices/status,verbs=patch
+// +kubebuilder:rbac:groups=ai.example.com,resources=inferenceservices/finalizers,verbs=update
+
+// Reconcile brings the children of one InferenceService to what its spec and its model say, and its status to the truth
+// about them.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	svc := &aiv1.InferenceService{}
+	if err := r.Client.Get(ctx, request.NamespacedName, svc); apierrors.IsNotFound(err) {
+		r.Pipeline.Forget(resolve.KindInferenceService, request.NamespacedName)
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !svc.DeletionTimestamp.IsZero() {
+		// The children go with their owner references; there is nothing else to clean.
+		return ctrl.Result{}, nil
+	}
+	before := svc.DeepCopy()
+	scope := &serving.Scope{Owner: svc, Kind: resolve.KindInferenceService, ChildName: naming.InferenceServiceChild(svc.Name)}
+	result, err := r.Pipeline.Run(ctx, scope, r.resolve)
+	writeStatus(svc, scope)
+	if patchErr := serving.PatchStatus(ctx, r.Client, before, svc); patchErr != nil {
+		return ctrl.Result{}, patchErr
+	}
+	serving.Record(r.Recorder, svc, before.Status.Conditions, scope)
+	return result, err
+}

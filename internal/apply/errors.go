@@ -1,0 +1,58 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+)
+
+// ConflictError says that an object of a needed name exists and is not controlled by the owner that needs it.
+type ConflictError struct {
+	Kind, Namespace, Name string
+	// Holder says whose it is.
+	Holder string
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s %q exists in namespace %q and is %s; it is left as it is", e.Kind, e.Name, e.Namespace, e.Holder)
+}
+
+// TerminatingError says that an object of the owner is being deleted; it is made anew when it is gone.
+type TerminatingError struct{ Kind, Name string }
+
+func (e *TerminatingError) Error() string {
+	return fmt.Sprintf("%s %q is being deleted; it is made anew when it is gone", e.Kind, e.Name)
+}
+
+// Reason gives the reason of the Applied condition for an error of Apply.
+func Reason(err error) string {
+	var conflict *ConflictError
+	switch {
+	case errors.As(err, &conflict):
+		return aiv1.ReasonConflict
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		return aiv1.ReasonQuotaExceeded
+	case apierrors.IsForbidden(err), isWebhookDenial(err):
+		return aiv1.ReasonRefused
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return aiv1.ReasonInvalid
+	default:
+		return aiv1.ReasonApplyFailed
+	}
+}
+
+// isWebhookDenial recognises a webhook's no, which may carry any status code.
+func isWebhookDenial(err error) bool {
+	return strings.Contains(err.Error(), "admission webhook") && strings.Contains(err.Error(), "denied the request")
+}
+
+// IsTransient says whether an error of Apply is worth a quick retry, rather than one after a while: the API server
+// failed, as opposed to having said no.
+func IsTransient(err error) bool {
+	var terminating *TerminatingError
+	return Reason(err) == aiv1.ReasonApplyFailed && !errors.As(err, &terminating)
+}

@@ -1,0 +1,75 @@
+// Package conditions sets the conditions of both kinds, and computes Ready from the others. It must not read anything but
+// what it is given.
+package conditions
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+)
+
+// Object is an object with conditions.
+type Object interface {
+	metav1.Object
+	GetConditions() []metav1.Condition
+	SetConditions([]metav1.Condition)
+}
+
+// Outcome is the state of one condition. The zero Outcome is unknown.
+type Outcome struct {
+	Status  metav1.ConditionStatus
+	Reason  string
+	Message string
+}
+
+// True, False and Unknown make Outcomes.
+func True(reason, message string) Outcome  { return Outcome{metav1.ConditionTrue, reason, message} }
+func False(reason, message string) Outcome { return Outcome{metav1.ConditionFalse, reason, message} }
+func Unknown(reason, message string) Outcome {
+	return Outcome{metav1.ConditionUnknown, reason, message}
+}
+
+// IsTrue says whether the outcome is good.
+func (o Outcome) IsTrue() bool { return o.Status == metav1.ConditionTrue }
+
+// Set holds the outcome of one pass, for every condition that the operator owns.
+type Set struct {
+	Resolved, Applied, Available, Progressing Outcome
+	// Replicas is the state of all replicas that were asked for; it is not shown but decides Ready.
+	Replicas Outcome
+}
+
+// Write sets every owned condition on the object, and Ready from them. The time of a condition that did not change
+// status is kept.
+func Write(object Object, set Set) {
+	list := append([]metav1.Condition(nil), object.GetConditions()...)
+	write := func(kind string, outcome Outcome) {
+		if outcome.Status == "" {
+			outcome = Unknown(aiv1.ReasonNotObserved, "")
+		}
+		meta.SetStatusCondition(&list, metav1.Condition{
+			Type:               kind,
+			Status:             outcome.Status,
+			Reason:             outcome.Reason,
+			Message:            outcome.Message,
+			ObservedGeneration: object.GetGeneration(),
+		})
+	}
+	write(aiv1.ConditionReady, set.Ready())
+	write(aiv1.ConditionResolved, set.Resolved)
+	write(aiv1.ConditionApplied, set.Applied)
+	write(aiv1.ConditionAvailable, set.Available)
+	write(aiv1.ConditionProgressing, set.Progressing)
+	object.SetConditions(list)
+}
+
+// Ready is the first of Resolved, Applied and Replicas that is not true, or Replicas when all are.
+func (s Set) Ready() Outcome {
+	for _, outcome := range []Outcome{s.Resolved, s.Applied} {
+		if outcome.Status != "" && !outcome.IsTrue() {
+			return outcome
+		}
+	}
+	return s.Replicas
+}

@@ -1,0 +1,61 @@
+package resolve
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+)
+
+// Inputs is everything that the rendering of one object depends on, with every reference followed. It holds no
+// secret content and nothing that changes by itself, so that equal Inputs give equal objects.
+type Inputs struct {
+	Owner Owner
+	Model Model
+	// Runtime is the server. Its Name is "custom" for an AIModel that brings its own image.
+	Runtime aiv1.Runtime
+
+	Replicas    int32
+	Accelerator *aiv1.Accelerator
+	Autoscaling *aiv1.Autoscaling
+	Resources   *corev1.ResourceRequirements
+	Placement   *aiv1.Placement
+	Disruption  *aiv1.Disruption
+	Credentials *Credentials
+	// ChartValues is the user's overlay on the chart's values, as JSON. Nil when there is none.
+	ChartValues json.RawMessage
+}
+
+// Owner identifies the object that is rendered.
+type Owner struct {
+	// Kind is AIModel or InferenceService.
+	Kind string
+	// Namespace and Name are the object's own.
+	Namespace, Name string
+	// ChildName is the name of its children, from package naming.
+	ChildName string
+	// ModelObject is the name of the AIModel that is served: Name itself for an AIModel.
+	ModelObject string
+}
+
+// Model is what an AIModel says about the model.
+type Model struct {
+	Name, Version, Provider, Type string
+	// Parameters is a JSON object. Nil when there is none.
+	Parameters json.RawMessage
+	Source     *aiv1.ModelSource
+	Format     *aiv1.ModelFormat
+	// Path is the path on which the model answers, from spec.endpoint. Empty when it has none.
+	Path string
+}
+
+// Credentials is what may be known about the Secret named by credentialsRef.
+type Credentials struct {
+	// SecretName is its name, in the namespace of the owner.
+	SecretName string
+	// ImagePull is true for a docker-config Secret: it pulls images and is shown to no container.
+	ImagePull bool
+	// Keys are the names of its keys, sorted. Never their values.
+	Keys []string
+}

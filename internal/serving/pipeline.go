@@ -1,0 +1,162 @@
+package serving
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/apply"
+	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
+	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
+	"github.com/aimodel-operator/aimodel-operator/internal/render"
+	"github.com/aimodel-operator/aimodel-operator/internal/values"
+)
+
+// renderedSize is how many objects' renderings are remembered, at about 30 KB each. An object beyond that is rendered
+// again on its next reconcile, which costs a millisecond.
+const renderedSize = 2000
+
+// Pipeline renders, applies and observes. It is safe for concurrent use.
+type Pipeline struct {
+	renderer *render.Renderer
+	applier  *apply.Applier
+	reader   client.Client
+	rendered *lru.Cache
+}
+
+// renderedKey is what a rendering is remembered under.
+type renderedKey struct {
+	kind string
+	types.NamespacedName
+}
+
+// rendering is the result of rendering one object's Inputs.
+type rendering struct {
+	uid      types.UID
+	inputs   [sha256.Size]byte
+	objects  []apply.Object
+	selector string
+}
+
+// NewPipeline makes a Pipeline. The client reads from the cache; live reads past it.
+func NewPipeline(renderer *render.Renderer, cached client.Client, live client.Reader) *Pipeline {
+	return &Pipeline{
+		renderer: renderer,
+		applier:  &apply.Applier{Client: cached, Live: live, Kinds: render.Kinds()},
+		reader:   cached,
+		rendered: lru.New(renderedSize),
+	}
+}
+
+// Forget drops what is remembered about an object that is gone.
+func (p *Pipeline) Forget(kind string, name types.NamespacedName) {
+	p.rendered.Remove(renderedKey{kind, name})
+}
+
+// Render turns the Inputs into objects. Inputs that were rendered before for this owner are not rendered again.
+func (p *Pipeline) Render(ctx context.Context, scope *Scope) error {
+	if scope.Inputs == nil {
+		return nil
+	}
+	encoded, err := json.Marshal(scope.Inputs)
+	if err != nil {
+		return fmt.Errorf("encode the inputs: %w", err)
+	}
+	digest := sha256.Sum256(encoded)
+	key := renderedKey{scope.Kind, client.ObjectKeyFromObject(scope.Owner)}
+	known, _ := p.rendered.Get(key)
+	if result, ok := known.(*rendering); ok && result.inputs == digest && result.uid == scope.Owner.GetUID() {
+		result.give(scope)
+		return nil
+	}
+	result, err := p.render(scope)
+	if err != nil {
+		scope.Conditions.Applied = renderFailure(err)
+		return &terminalError{err}
+	}
+	result.inputs, result.uid = digest, scope.Owner.GetUID()
+	// A new rendering may drop an object that an interrupted pass created and did not record.
+	if scope.unlisted, err = p.applier.Owned(ctx, scope.Owner, scope.ChildName); err != nil {
+		return fmt.Errorf("list children: %w", err)
+	}
+	p.rendered.Add(key, result)
+	result.give(scope)
+	return nil
+}
+
+func (r *rendering) give(scope *Scope) {
+	scope.objects, scope.selector = r.objects, r.selector
+}
+
+func (p *Pipeline) render(scope *Scope) (*rendering, error) {
+	defer metrics.TimeRender(scope.Kind)()
+	chartValues, err := values.Build(*scope.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := p.renderer.Render(scope.Owner.GetNamespace(), scope.ChildName, chartValues)
+	if err != nil {
+		return nil, err
+	}
+	result := &rendering{}
+	for _, object := range objects {
+		prepared, err := apply.Prepare(object, scope.ownerReference(), p.reader.Scheme())
+		if err != nil {
+			return nil, err
+		}
+		result.objects = append(result.objects, prepared)
+		if deployment, ok := object.(*appsv1.Deployment); ok {
+			result.selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
+		}
+	}
+	return result, nil
+}
+
+func renderFailure(err error) conditions.Outcome {
+	var ofValues *values.InvalidValuesError
+	var ofSchema *render.InvalidValuesError
+	switch {
+	case errors.As(err, &ofValues), errors.As(err, &ofSchema):
+		return conditions.False(aiv1.ReasonInvalidChartValues, err.Error())
+	case errors.Is(err, values.ErrSourceNotSupported):
+		return conditions.False(aiv1.ReasonSourceNotSupported, err.Error())
+	case errors.Is(err, values.ErrFormatNotSupported):
+		return conditions.False(aiv1.ReasonFormatNotSupported, err.Error())
+	default:
+		return conditions.False(aiv1.ReasonRenderFailed, err.Error())
+	}
+}
+
+// Apply makes the objects stand in the cluster, and then deletes what is no longer rendered.
+func (p *Pipeline) Apply(ctx context.Context, scope *Scope) error {
+	recorded := append(scope.Owner.GetServingStatus().Inventory, scope.unlisted...)
+	changes, err := p.applier.Apply(ctx, scope.Owner, scope.objects)
+	scope.changes = changes
+	if err == nil {
+		changes, err = p.applier.Prune(ctx, scope.Owner, recorded, scope.objects)
+		scope.changes = append(scope.changes, changes...)
+	}
+	for _, change := range scope.changes {
+		metrics.CountChange(scope.Kind, string(change.Action))
+	}
+	switch {
+	case err != nil:
+		scope.Conditions.Applied = conditions.False(apply.Reason(err), err.Error())
+		return err
+	case len(scope.objects) == 0:
+		scope.Conditions.Applied = conditions.True(aiv1.ReasonNothingToApply, "")
+	default:
+		scope.Conditions.Applied = conditions.True(aiv1.ReasonObjectsApplied, "")
+	}
+	scope.applied = true
+	return nil
+}

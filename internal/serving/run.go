@@ -1,0 +1,98 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/apply"
+	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
+	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
+)
+
+// waitPeriod is how long to wait, at the least, for a cure that no watch tells of: a Secret that appears, a quota that is
+// raised, a foreign object that goes.
+const waitPeriod = 15 * time.Second
+
+// Run takes an owner through the steps: resolve, which is the kind's own, then render, apply and observe. It fills the
+// scope, writes nothing to the owner, and says when to come back.
+func (p *Pipeline) Run(ctx context.Context, scope *Scope, resolveStep Step) (ctrl.Result, error) {
+	err := p.change(ctx, scope, resolveStep)
+	observeErr := p.Observe(ctx, scope)
+	result, err := verdict(err)
+	return result, errors.Join(err, observeErr)
+}
+
+// change runs the steps that depend on one another.
+func (p *Pipeline) change(ctx context.Context, scope *Scope, resolveStep Step) error {
+	if err := resolveStep(ctx, scope); err != nil {
+		scope.Conditions.Resolved = unresolved(err)
+		scope.Conditions.Applied = conditions.Unknown(aiv1.ReasonWaiting, "")
+		return err
+	}
+	scope.Conditions.Resolved = conditions.True(aiv1.ReasonReferencesResolved, "")
+	if scope.Paused() {
+		scope.Conditions.Applied = conditions.Unknown(aiv1.ReasonPaused,
+			fmt.Sprintf("the annotation %s keeps the operator from changing anything", aiv1.AnnotationPaused))
+		return nil
+	}
+	if err := p.Render(ctx, scope); err != nil {
+		return err
+	}
+	return p.Apply(ctx, scope)
+}
+
+func unresolved(err error) conditions.Outcome {
+	var problem *resolve.Problem
+	if errors.As(err, &problem) {
+		return conditions.False(problem.Reason, problem.Message)
+	}
+	return conditions.Unknown(aiv1.ReasonReadFailed, err.Error())
+}
+
+// terminalError is an error that only a change of the object, or of the operator, can cure.
+type terminalError struct{ err error }
+
+func (e *terminalError) Error() string { return e.err.Error() }
+func (e *terminalError) Unwrap() error { return e.err }
+
+// verdict sorts an error: terminal ones wait for a change of the object, waiting ones for a cure elsewhere, and transient
+// ones are tried again with backoff.
+func verdict(err error) (ctrl.Result, error) {
+	var problem *resolve.Problem
+	var terminal *terminalError
+	var terminating *apply.TerminatingError
+	switch {
+	case err == nil, errors.As(err, &terminal), errors.As(err, &terminating):
+		return ctrl.Result{}, nil
+	case errors.As(err, &problem):
+		if problem.Wakes || problem.Terminal {
+			return ctrl.Result{}, nil
+		}
+	case apply.IsTransient(err):
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: wait.Jitter(waitPeriod, 0.5)}, nil
+}
+
+// PatchStatus writes status, once, if it differs from what was read.
+func PatchStatus(ctx context.Context, writer client.Client, before, after client.Object) error {
+	patch := client.MergeFrom(before)
+	data, err := patch.Data(after)
+	if err != nil {
+		return fmt.Errorf("compare status: %w", err)
+	}
+	if string(data) == "{}" {
+		return nil
+	}
+	if err := writer.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch status: %w", err)
+	}
+	return nil
+}

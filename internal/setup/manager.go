@@ -1,0 +1,183 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/controllers/aimodel"
+	"github.com/aimodel-operator/aimodel-operator/controllers/inferenceservice"
+	"github.com/aimodel-operator/aimodel-operator/internal/index"
+	"github.com/aimodel-operator/aimodel-operator/internal/render"
+	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
+	"github.com/aimodel-operator/aimodel-operator/internal/serving"
+)
+
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create;get;update,namespace=system
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch,namespace=system
+
+const (
+	leaseName = "aimodel-operator.ai.example.com"
+
+	// The pauses between tries after an error that may pass by itself.
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// Scheme returns the types that the operator works with.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, aiv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("build the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// Manager builds the manager with both controllers. Start it to run the operator.
+func Manager(ctx context.Context, cfg *rest.Config, options Options) (manager.Manager, error) {
+	return ManagerWith(ctx, cfg, options, nil)
+}
+
+// ManagerWith is Manager with the client that the controllers write with replaced by what wrap makes of it. Tests inject
+// faults with it.
+func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, wrap func(client.Client) client.Client) (manager.Manager, error) {
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS, cfg.Burst = float32(options.QPS), options.Burst
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = aiv1.ManagedBy
+	}
+	mgr, err := ctrl.NewManager(cfg, managerOptions(options, scheme))
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	if err := addControllers(mgr, options, wrap); err != nil {
+		return nil, err
+	}
+	if err := addHealth(mgr); err != nil {
+		return nil, err
+	}
+	return mgr, nil
+}
+
+func managerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
+	metricsOptions := metricsserver.Options{
+		BindAddress:   options.MetricsAddress,
+		SecureServing: options.MetricsSecure,
+		CertDir:       options.MetricsCertDir,
+	}
+	if options.MetricsSecure {
+		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cacheOptions(options.Namespaces),
+		Metrics:                       metricsOptions,
+		HealthProbeBindAddress:        options.ProbeAddress,
+		LeaderElection:                options.LeaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       options.LeaderElectNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       ptr.To(options.ShutdownTimeout),
+		Controller:                    config.Controller{MaxConcurrentReconciles: options.Workers},
+	}
+}
+
+func addControllers(mgr manager.Manager, options Options, wrap func(client.Client) client.Client) error {
+	renderer, err := render.New()
+	if err != nil {
+		return fmt.Errorf("load the charts: %w", err)
+	}
+	writer := mgr.GetClient()
+	if wrap != nil {
+		writer = wrap(writer)
+	}
+	resolver := &resolve.Resolver{Cached: writer, Live: mgr.GetAPIReader()}
+	pipeline := serving.NewPipeline(renderer, writer, mgr.GetAPIReader())
+	recorder := mgr.GetEventRecorder(aiv1.ManagedBy)
+
+	models := &aimodel.Reconciler{Client: writer, Resolver: resolver, Pipeline: pipeline, Recorder: recorder}
+	if err := models.SetupWithManager(mgr, controllerOptions(options)); err != nil {
+		return fmt.Errorf("add the AIModel controller: %w", err)
+	}
+	services := &inferenceservice.Reconciler{Client: writer, Resolver: resolver, Pipeline: pipeline, Recorder: recorder}
+	if err := services.SetupWithManager(mgr, controllerOptions(options)); err != nil {
+		return fmt.Errorf("add the InferenceService controller: %w", err)
+	}
+	return nil
+}
+
+func controllerOptions(options Options) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: options.Workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		// The tests run several managers in one process.
+		SkipNameValidation: ptr.To(true),
+	}
+}
+
+// addHealth makes the operator live as long as its process answers, and ready once every cache is filled. The caches are
+// filled by a standby too, so that it can take over at once.
+func addHealth(mgr manager.Manager) error {
+	var synced atomic.Bool
+	err := mgr.Add(standby(func(ctx context.Context) error {
+		for _, object := range cachedTypes() {
+			if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
+				return fmt.Errorf("fill the cache of %T: %w", object, err)
+			}
+		}
+		synced.Store(true)
+		<-ctx.Done()
+		return nil
+	}))
+	if err != nil {
+		return fmt.Errorf("add the cache check: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("add the health check: %w", err)
+	}
+	return mgr.AddReadyzCheck("caches", func(*http.Request) error {
+		if !synced.Load() {
+			return fmt.Errorf("the caches are not filled yet")
+		}
+		return nil
+	})
+}
+
+// standby is work that a replica does without being the leader.
+type standby func(context.Context) error
+
+// Start runs the work.
+func (s standby) Start(ctx context.Context) error { return s(ctx) }
+
+// NeedLeaderElection is false: a standby does it too.
+func (s standby) NeedLeaderElection() bool { return false }

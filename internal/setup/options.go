@@ -1,0 +1,103 @@
+// Package setup builds the manager: scheme, cache, clients, controllers and health checks. The binary and the tests use
+// the same code. It must hold no behaviour of the controllers.
+package setup
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Options are the settings of the operator, as its flags give them.
+type Options struct {
+	// MetricsAddress is where metrics are served. "0" turns them off.
+	MetricsAddress string
+	// MetricsSecure serves metrics over TLS, to clients that the API server lets read them.
+	MetricsSecure bool
+	// MetricsCertDir holds tls.crt and tls.key for metrics. Empty makes a self-signed certificate.
+	MetricsCertDir string
+	// ProbeAddress is where /healthz and /readyz are served. "0" turns them off.
+	ProbeAddress string
+	// LeaderElect lets one of several replicas work at a time.
+	LeaderElect bool
+	// LeaderElectNamespace holds the lease. Empty means the operator's own namespace.
+	LeaderElectNamespace string
+	// Namespaces are the namespaces to work in. Empty means all.
+	Namespaces []string
+	// Workers is how many objects of one kind are reconciled at once.
+	Workers int
+	// QPS and Burst bound the requests to the API server per second.
+	QPS   float64
+	Burst int
+	// ShutdownTimeout is how long running reconciles may take to end after a signal.
+	ShutdownTimeout time.Duration
+}
+
+// Defaults returns the settings of an operator that is started without flags.
+func Defaults() Options {
+	return Options{
+		MetricsAddress:  ":8443",
+		MetricsSecure:   true,
+		ProbeAddress:    ":8081",
+		LeaderElect:     true,
+		Workers:         8,
+		QPS:             100,
+		Burst:           200,
+		ShutdownTimeout: 20 * time.Second,
+	}
+}
+
+// Bind declares a flag for every setting, with what is set as its default.
+func (o *Options) Bind(flags *flag.FlagSet) {
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` to serve metrics on; 0 turns them off")
+	flags.BoolVar(&o.MetricsSecure, "metrics-secure", o.MetricsSecure,
+		"serve metrics over TLS, to clients whose token the API server lets read them")
+	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", o.MetricsCertDir,
+		"`folder` with tls.crt and tls.key for metrics; without it, a self-signed certificate is made")
+	flags.StringVar(&o.ProbeAddress, "health-probe-bind-address", o.ProbeAddress,
+		"`address` to serve /healthz and /readyz on; 0 turns them off")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas work at a time")
+	flags.StringVar(&o.LeaderElectNamespace, "leader-elect-namespace", o.LeaderElectNamespace,
+		"`namespace` of the lease; by default the operator's own")
+	flags.Func("watch-namespaces", "comma-separated `namespaces` to work in; all by default", func(value string) error {
+		o.Namespaces = splitNamespaces(value)
+		return nil
+	})
+	flags.IntVar(&o.Workers, "workers", o.Workers, "`number` of objects of one kind that are reconciled at once")
+	flags.Float64Var(&o.QPS, "kube-api-qps", o.QPS, "`requests` per second to the API server, in the long run")
+	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "`requests` to the API server at once")
+	flags.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", o.ShutdownTimeout,
+		"how long running reconciles may take to end after a signal")
+}
+
+// Validate says what is wrong with the settings, by the name of the flag.
+func (o *Options) Validate() error {
+	if o.Workers < 1 {
+		return fmt.Errorf("--workers must be at least 1, not %d", o.Workers)
+	}
+	if o.QPS <= 0 {
+		return fmt.Errorf("--kube-api-qps must be above 0, not %g", o.QPS)
+	}
+	if o.Burst < 1 {
+		return fmt.Errorf("--kube-api-burst must be at least 1, not %d", o.Burst)
+	}
+	for _, namespace := range o.Namespaces {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return fmt.Errorf("--watch-namespaces: %q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
+		}
+	}
+	return nil
+}
+
+func splitNamespaces(value string) []string {
+	var namespaces []string
+	for _, name := range strings.Split(value, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			namespaces = append(namespaces, name)
+		}
+	}
+	return namespaces
+}

@@ -1,0 +1,32 @@
+package watches
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ChildTypes lists one object of every kind that charts render. The cache holds those that carry the operator's label.
+func ChildTypes() []client.Object {
+	return []client.Object{
+		&corev1.ServiceAccount{},
+		&corev1.Service{},
+		&appsv1.Deployment{},
+		&policyv1.PodDisruptionBudget{},
+		&autoscalingv2.HorizontalPodAutoscaler{},
+	}
+}
+
+// ForPrimary is the option with which a controller watches its own kind.
+func ForPrimary() builder.ForOption { return builder.WithPredicates(Primary()) }
+
+// Children makes a controller of the given kind watch its children and their pods.
+func Children(b *builder.Builder, kind string) *builder.Builder {
+	for _, child := range ChildTypes() {
+		b = b.Watches(child, ToOwner(kind), builder.WithPredicates(Child()))
+	}
+	return b.Watches(&corev1.Pod{}, PodToOwner(kind), builder.WithPredicates(Pod()))
+}

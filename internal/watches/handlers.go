@@ -1,0 +1,67 @@
+package watches
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/index"
+)
+
+// gather is how long events of children are gathered before their owner is looked at. A rollout changes its Deployment
+// several times within a moment, and each look costs a write of status.
+const gather = 300 * time.Millisecond
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// ToOwner wakes the owner of the given kind that controls a child.
+func ToOwner(kind string) handler.EventHandler {
+	return gathered(func(object client.Object) (types.NamespacedName, bool) {
+		controller := metav1.GetControllerOf(object)
+		if controller == nil || controller.Kind != kind {
+			return types.NamespacedName{}, false
+		}
+		group, err := schema.ParseGroupVersion(controller.APIVersion)
+		if err != nil || group.Group != aiv1.Group {
+			return types.NamespacedName{}, false
+		}
+		return types.NamespacedName{Namespace: object.GetNamespace(), Name: controller.Name}, true
+	})
+}
+
+// PodToOwner wakes the owner of the given kind that a pod serves.
+func PodToOwner(kind string) handler.EventHandler {
+	return gathered(func(object client.Object) (types.NamespacedName, bool) {
+		ownerKind, name := index.OwnerOfPod(object)
+		return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, ownerKind == kind
+	})
+}
+
+func gathered(ownerOf func(client.Object) (types.NamespacedName, bool)) handler.EventHandler {
+	enqueue := func(object client.Object, q queue) {
+		if key, ok := ownerOf(object); ok {
+			q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			enqueue(e.ObjectNew, q)
+			// An object whose owner was taken away has to come back to that owner.
+			was, _ := ownerOf(e.ObjectOld)
+			if is, _ := ownerOf(e.ObjectNew); is != was {
+				enqueue(e.ObjectOld, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q) },
+	}
+}
