@@ -1,0 +1,5 @@
+package process
+
+import "syscall"
+
+func killWithThread(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }
