@@ -73,6 +73,9 @@ func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, wrap fu
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = aiv1.ManagedBy
 	}
+	if err := waitForKinds(ctx, cfg); err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(cfg, managerOptions(options, scheme))
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
