@@ -116,7 +116,7 @@ start_cluster() {
 	local args=(up --dir "$dir/cluster" --detach --real-node "${DEMO_REAL_NODE:-auto}"
 		--node "name=h100,count=2,gpus=8,product=NVIDIA-H100-80GB-HBM3,memory=80Gi")
 	show localkube "${args[@]}"
-	localkube "${args[@]}" 2>&1 | sed '/Stop it with/d; s/^/    /' || fail "the control plane does not start"
+	localkube "${args[@]}" 2>&1 | sed '/^ready /d; /Stop it with/d; s/^/    /' || fail "the control plane does not start"
 	export KUBECONFIG="$dir/cluster/kubeconfig"
 	local facts="$dir/cluster/localkube.json" reason
 	if grep -Eq '"realNode": *true' "$facts"; then
@@ -199,7 +199,7 @@ serve_on_gpus() {
 	sed 's/^/    /' hack/demo/llama.yaml
 	run kubectl apply -f hack/demo/llama.yaml
 	await infsvc/llama True Ready
-	await aim/llama-3-8b True Catalogued
+	expect "the model itself runs nothing" "$(value aim/llama-3-8b "{${ready}.reason}")" Catalogued
 	run kubectl get infsvc llama
 	run kubectl get deployment llama-server -o wide
 	run kubectl get pods -l ai.example.com/inferenceservice=llama \
@@ -243,6 +243,7 @@ repair_it() {
 delete_all() {
 	step "Delete them: nothing stays behind"
 	run kubectl delete infsvc,aim --all --timeout=60s
+	say "(Kubernetes' garbage collector takes the rest away. It notices kinds that are new to it every 30 s.)"
 	until_true "no Deployment, Service, HPA, PDB or ServiceAccount of theirs is left" nothing_left
 }
 
@@ -262,7 +263,7 @@ ${bold}It is left running.${plain} To look around:
   kubectl get pods -A -o wide
   tail -f $dir/manager.log
 
-${bold}make demo-down${plain} ends it.
+${bold}${DEMO_DIR:+DEMO_DIR=$dir }make demo-down${plain} ends it.
 EOF
 }
 

@@ -59,6 +59,7 @@ run() {
 
 # fail ends the demo. What was going on is shown, as far as the cluster still answers.
 fail() {
+	set +e # what cannot be shown must not hide the rest
 	printf '\n%sFAIL%s  %s\n' "$red" "$plain" "$*"
 	dump >&2
 	exit 1
@@ -174,10 +175,11 @@ free_port() {
 answers_200() {
 	local status=""
 	status=$(
+		exec 2>/dev/null # the refusals of a server that does not listen yet
 		exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1
 		printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n' "$2" >&3
 		head -n 1 <&3
-	) 2>/dev/null || return 1
+	) || return 1
 	case $status in
 	*" 200 "*) return 0 ;;
 	*) return 1 ;;
