@@ -176,3 +176,31 @@ func deepCopy(in any) any {
 	}
 	return in
 }
+
+func TestPlainHelmNeedsNoOperator(t *testing.T) {
+	loaded := mustLoad(t)
+	out, err := helmRender(t, loaded, "team-a", "web", map[string]any{
+		"image":       "a:1",
+		"autoscaling": map[string]any{"maxReplicas": 3},
+		"model":       map[string]any{"parameters": map[string]any{"a": "<$>"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment := out["model-server/templates/deployment.yaml"]
+	hpa := out["model-server/templates/hpa.yaml"]
+	for what, ok := range map[string]bool{
+		"Helm manages the objects":            strings.Contains(deployment, `app.kubernetes.io/managed-by: "Helm"`),
+		"the autoscaler owns the replicas":    !strings.Contains(deployment, "\n  replicas:"),
+		"the autoscaler has a target":         strings.Contains(hpa, "kind: \"Deployment\"\n    name: \"web\""),
+		"no owner is named":                   !strings.Contains(deployment, "ai.example.com/"),
+		"parameters may be written as values": strings.Contains(deployment, `"{\"a\":\"\\u003c$$\\u003e\"}"`),
+	} {
+		if !ok {
+			t.Errorf("not so: %s\n%s\n%s", what, deployment, hpa)
+		}
+	}
+	if _, err := helmRender(t, loaded, "team-a", "web", nil); err == nil || !strings.Contains(err.Error(), "image is required") {
+		t.Errorf("without an image: %v", err)
+	}
+}
