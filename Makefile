@@ -57,8 +57,8 @@ localkube-up: localkube ## Start a local control plane that stays, and print the
 	@echo "export KUBECONFIG=$$(bin/localkube status | sed -n 's/^kubeconfig *//p')"
 
 .PHONY: localkube-down
-localkube-down: localkube ## Stop the local control plane and delete its data.
-	@bin/localkube down
+localkube-down: ## Stop the local control plane and delete its data.
+	@[ ! -x bin/localkube ] || bin/localkube down
 
 ##@ Build
 
