@@ -56,6 +56,8 @@ const (
 	ReasonObjectsApplied = "ObjectsApplied"
 	// ReasonNothingToApply: the object needs no children.
 	ReasonNothingToApply = "NothingToApply"
+	// ReasonApplying: a part of the objects stands; the rest follows within a moment.
+	ReasonApplying = "Applying"
 	// ReasonWaiting: references are not resolved, so nothing new is applied; what runs is left running.
 	ReasonWaiting = "WaitingForReferences"
 	// ReasonSourceNotSupported: the runtime cannot read weights from the model's source.

@@ -25,6 +25,7 @@ var onTheWay = map[string]bool{
 	aiv1.ReasonScaling:            true,
 	aiv1.ReasonNoReplicaAvailable: true,
 	aiv1.ReasonNotObserved:        true,
+	aiv1.ReasonApplying:           true,
 }
 
 // Record sends the events of one pass: the transition of Ready, and the changes that a user would ask about.

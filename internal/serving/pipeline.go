@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
 	"github.com/aimodel-operator/aimodel-operator/internal/values"
+	"github.com/aimodel-operator/aimodel-operator/internal/watches"
 )
 
 // renderedSize is how many objects' renderings are remembered, at about 30 KB each. An object beyond that is rendered
@@ -138,8 +140,9 @@ func renderFailure(err error) conditions.Outcome {
 
 // Apply makes the objects stand in the cluster, and then deletes what is no longer rendered.
 func (p *Pipeline) Apply(ctx context.Context, scope *Scope) error {
-	recorded := append(scope.Owner.GetServingStatus().Inventory, scope.unlisted...)
-	changes, err := p.applier.Apply(ctx, scope.Owner, scope.objects)
+	recorded := slices.Concat(scope.Owner.GetServingStatus().Inventory, scope.unlisted)
+	ready, early := split(scope)
+	changes, err := p.applier.Apply(ctx, scope.Owner, ready)
 	scope.changes = changes
 	if err == nil {
 		changes, err = p.applier.Prune(ctx, scope.Owner, recorded, scope.objects)
@@ -152,6 +155,9 @@ func (p *Pipeline) Apply(ctx context.Context, scope *Scope) error {
 	case err != nil:
 		scope.Conditions.Applied = conditions.False(apply.Reason(err), err.Error())
 		return err
+	case early:
+		scope.Conditions.Applied = conditions.Unknown(aiv1.ReasonApplying, "the autoscaler follows once status has the selector that it reads")
+		return &comeBackError{after: watches.Gather}
 	case len(scope.objects) == 0:
 		scope.Conditions.Applied = conditions.True(aiv1.ReasonNothingToApply, "")
 	default:
@@ -159,4 +165,20 @@ func (p *Pipeline) Apply(ctx context.Context, scope *Scope) error {
 	}
 	scope.applied = true
 	return nil
+}
+
+// split gives the objects that can be applied now, and says whether others are too early: an autoscaler reads the selector
+// of the pods from the owner's status, and complains in an event when it is not there yet.
+func split(scope *Scope) (ready []apply.Object, early bool) {
+	if scope.Owner.GetServingStatus().Selector != "" {
+		return scope.objects, false
+	}
+	for _, object := range scope.objects {
+		if object.GVK.Kind == "HorizontalPodAutoscaler" {
+			early = true
+			continue
+		}
+		ready = append(ready, object)
+	}
+	return ready, early
 }

@@ -62,15 +62,23 @@ type terminalError struct{ err error }
 func (e *terminalError) Error() string { return e.err.Error() }
 func (e *terminalError) Unwrap() error { return e.err }
 
+// comeBackError ends a pass that is to be continued after a moment. Nothing is wrong.
+type comeBackError struct{ after time.Duration }
+
+func (e *comeBackError) Error() string { return "to be continued" }
+
 // verdict sorts an error: terminal ones wait for a change of the object, waiting ones for a cure elsewhere, and transient
 // ones are tried again with backoff.
 func verdict(err error) (ctrl.Result, error) {
 	var problem *resolve.Problem
 	var terminal *terminalError
+	var comeBack *comeBackError
 	var terminating *apply.TerminatingError
 	switch {
 	case err == nil, errors.As(err, &terminal), errors.As(err, &terminating):
 		return ctrl.Result{}, nil
+	case errors.As(err, &comeBack):
+		return ctrl.Result{RequeueAfter: comeBack.after}, nil
 	case errors.As(err, &problem):
 		if problem.Wakes || problem.Terminal {
 			return ctrl.Result{}, nil

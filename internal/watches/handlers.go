@@ -17,9 +17,9 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/index"
 )
 
-// gather is how long events of children are gathered before their owner is looked at. A rollout changes its Deployment
+// Gather is how long events of children are gathered before their owner is looked at. A rollout changes its Deployment
 // several times within a moment, and each look costs a write of status.
-const gather = 300 * time.Millisecond
+const Gather = 300 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -49,7 +49,7 @@ func PodToOwner(kind string) handler.EventHandler {
 func gathered(ownerOf func(client.Object) (types.NamespacedName, bool)) handler.EventHandler {
 	enqueue := func(object client.Object, q queue) {
 		if key, ok := ownerOf(object); ok {
-			q.AddAfter(reconcile.Request{NamespacedName: key}, gather)
+			q.AddAfter(reconcile.Request{NamespacedName: key}, Gather)
 		}
 	}
 	return handler.Funcs{
