@@ -1,0 +1,86 @@
+package integration
+
+import (
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+)
+
+// expectReady waits until the current generation of each owner is ready.
+func expectReady(owners ...owner) {
+	ginkgo.GinkgoHelper()
+	for _, object := range owners {
+		expectState(object, metav1.ConditionTrue, Not(BeEmpty()))
+	}
+}
+
+// expectReason waits until an owner is not ready for that reason, with a message that has all the words.
+func expectReason(object owner, reason string, words ...string) {
+	ginkgo.GinkgoHelper()
+	var matchers []gomegatypes.GomegaMatcher
+	for _, word := range words {
+		matchers = append(matchers, ContainSubstring(word))
+	}
+	expectState(object, metav1.ConditionFalse, Equal(reason))
+	Expect(condition(object, aiv1.ConditionReady).Message).To(And(matchers...))
+}
+
+// expectReadyFor waits until an owner is ready for that reason.
+func expectReadyFor(object owner, reason string) {
+	ginkgo.GinkgoHelper()
+	expectState(object, metav1.ConditionTrue, Equal(reason))
+}
+
+func expectState(object owner, status metav1.ConditionStatus, reason gomegatypes.GomegaMatcher) {
+	ginkgo.GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(refresh(object)).To(Succeed())
+		ready := condition(object, aiv1.ConditionReady)
+		story := fmt.Sprintf("%s says %s: %s", object.GetName(), ready.Reason, ready.Message)
+		g.Expect(ready.Status).To(Equal(status), story)
+		g.Expect(ready.Reason).To(reason, story)
+		g.Expect(ready.ObservedGeneration).To(Equal(object.GetGeneration()), story)
+	}).WithTimeout(healing).Should(Succeed())
+}
+
+// expectGone waits until there is no such object.
+func expectGone(objects ...client.Object) {
+	ginkgo.GinkgoHelper()
+	for _, object := range objects {
+		Eventually(func() bool { return apierrors.IsNotFound(refresh(object)) }).Should(BeTrue(),
+			"%T %s is still there", object, object.GetName())
+	}
+}
+
+// expectUntouched holds that an object stays, to the last byte, what it is.
+func expectUntouched(object client.Object, meanwhile func()) {
+	ginkgo.GinkgoHelper()
+	Expect(refresh(object)).To(Succeed())
+	before := object.GetResourceVersion()
+	meanwhile()
+	Expect(refresh(object)).To(Succeed())
+	Expect(object.GetResourceVersion()).To(Equal(before), "%T %s was changed", object, object.GetName())
+}
+
+// expectConsistent holds the marks of every status that may be relied on.
+func expectConsistent(object owner) {
+	ginkgo.GinkgoHelper()
+	kinds := map[string]bool{}
+	for _, c := range object.GetConditions() {
+		kinds[c.Type] = true
+		Expect(c.ObservedGeneration).To(Equal(object.GetGeneration()), "condition %s", c.Type)
+		Expect(c.Reason).NotTo(BeEmpty(), "condition %s", c.Type)
+	}
+	for _, kind := range []string{aiv1.ConditionReady, aiv1.ConditionResolved, aiv1.ConditionApplied,
+		aiv1.ConditionAvailable, aiv1.ConditionProgressing} {
+		Expect(kinds).To(HaveKey(kind))
+	}
+	Expect(object.GetServingStatus().ObservedGeneration).To(Equal(object.GetGeneration()))
+}

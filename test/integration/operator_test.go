@@ -1,0 +1,163 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/setup"
+)
+
+// shared is the operator that serves most specs. It watches all namespaces.
+var shared *operator
+
+// operator is one running operator.
+type operator struct {
+	// requests are those that it sent to the API server.
+	requests *requests
+
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// operatorSettings is what a spec may want to be different.
+type operatorSettings struct {
+	// namespaces restricts the operator to some namespaces.
+	namespaces []string
+	// faults are put between the controllers and the API server.
+	faults interceptor.Funcs
+	// config is how to reach the API server: as an administrator, by default.
+	config *rest.Config
+}
+
+// startOperator returns when the caches of the new operator are filled.
+func startOperator(settings operatorSettings) *operator {
+	ginkgo.GinkgoHelper()
+	config := settings.config
+	if config == nil {
+		config = kube.Config
+	}
+	config = rest.CopyConfig(config)
+	o := &operator{requests: &requests{}, ended: make(chan error, 1)}
+	config.Wrap(o.requests.transport)
+
+	options := setup.Defaults()
+	options.LeaderElect = false
+	options.MetricsAddress, options.ProbeAddress = "0", "0"
+	options.Namespaces = settings.namespaces
+
+	var ctx context.Context
+	ctx, o.cancel = context.WithCancel(suiteCtx)
+	mgr, err := setup.ManagerWith(ctx, config, options, func(c client.Client) client.Client {
+		return interceptor.NewClient(unwatched{c}, settings.faults)
+	})
+	Expect(err).NotTo(HaveOccurred())
+	go func() { o.ended <- mgr.Start(ctx) }()
+	Expect(mgr.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
+	return o
+}
+
+// stop ends the operator and waits for its end. Only the first call does anything.
+func (o *operator) stop() {
+	ginkgo.GinkgoHelper()
+	o.cancel()
+	if o.ended != nil {
+		Eventually(o.ended).Should(Receive(Succeed()))
+		o.ended = nil
+	}
+}
+
+// ownOperators keeps the shared operator away from the specs of an Ordered container, which start their own.
+func ownOperators() {
+	ginkgo.BeforeAll(func() { shared.stop() })
+	ginkgo.AfterAll(func() { shared = startOperator(operatorSettings{}) })
+}
+
+// runOperator starts an operator that ends with the spec.
+func runOperator(settings operatorSettings) *operator {
+	ginkgo.GinkgoHelper()
+	o := startOperator(settings)
+	ginkgo.DeferCleanup(o.stop)
+	return o
+}
+
+// unwatched makes a client fit for the interceptor. The controllers watch through the cache, not through their client.
+type unwatched struct{ client.Client }
+
+func (unwatched) Watch(context.Context, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
+	return nil, errors.New("nothing watches through this client")
+}
+
+// requests remembers the requests of one client.
+type requests struct {
+	mu   sync.Mutex
+	sent []request
+}
+
+type request struct {
+	method, path string
+	watch        bool
+	status       int
+}
+
+func (r request) String() string { return r.method + " " + r.path }
+
+func (r *requests) transport(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(sent *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(sent)
+		seen := request{method: sent.Method, path: sent.URL.Path, watch: strings.Contains(sent.URL.RawQuery, "watch=true")}
+		if err == nil {
+			seen.status = response.StatusCode
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.sent = append(r.sent, seen)
+		return response, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (r *requests) matching(wanted func(request) bool) []request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []request
+	for _, sent := range r.sent {
+		if wanted(sent) {
+			found = append(found, sent)
+		}
+	}
+	return found
+}
+
+// writes are the requests that would change something.
+func (r *requests) writes() []request {
+	return r.matching(func(sent request) bool { return sent.method != http.MethodGet })
+}
+
+// reads are all other requests but those that keep a cache up to date.
+func (r *requests) reads() []request {
+	return r.matching(func(sent request) bool { return sent.method == http.MethodGet && !sent.watch })
+}
+
+// forbidden are the requests that the API server refused for want of a permission.
+func (r *requests) forbidden() []request {
+	return r.matching(func(sent request) bool { return sent.status == http.StatusForbidden })
+}
+
+func (r *requests) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = nil
+}
