@@ -22,6 +22,7 @@ interval=1   # seconds between two looks
 [ "$short" != 1 ] || interval=0.5
 cd "$root"
 unset KUBECONFIG
+export KUBECACHEDIR="$dir/kubectl-cache" # what kubectl learns about this cluster is of no use later
 export PATH="$root/bin:$PATH"
 
 # shellcheck source=hack/demo/lib.sh

@@ -68,9 +68,9 @@ fail() {
 dump() {
 	if [ -n "${KUBECONFIG:-}" ] && kubectl get --raw /readyz --request-timeout=5s >/dev/null 2>&1; then
 		printf '\n--- objects\n'
-		kubectl get ai,deployments,replicasets,services,pods -o wide
+		kubectl get aim,infsvc,deployments,replicasets,services,pods -o wide
 		printf '\n--- conditions\n'
-		kubectl get ai -o jsonpath="$conditions_of_all"
+		kubectl get aim,infsvc -o jsonpath="$conditions_of_all"
 		printf '\n--- latest events\n'
 		kubectl get events --sort-by=.lastTimestamp | tail -n 20
 		printf '\n--- nodes\n'
