@@ -44,8 +44,8 @@ func Defaults() Options {
 		ProbeAddress:    ":8081",
 		LeaderElect:     true,
 		Workers:         8,
-		QPS:             100,
-		Burst:           200,
+		QPS:             500,
+		Burst:           1000,
 		ShutdownTimeout: 20 * time.Second,
 	}
 }

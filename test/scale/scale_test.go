@@ -1,0 +1,202 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/setup"
+	"github.com/aimodel-operator/aimodel-operator/test/cluster"
+)
+
+const (
+	namespace = "scale"
+	clients   = 8
+	// children of a default service: ServiceAccount, Service, Deployment.
+	children = 3
+	// statusBudget is the writes that a service may cost beside those that create its children.
+	statusBudget = 3
+	// restartReads is the reads of a start: discovery, and a list and a watch for every cached kind. It does not
+	// depend on the number of services.
+	restartReads = 60
+)
+
+func TestScale(t *testing.T) {
+	services := envInt(t, "SCALE_SERVICES", 300)
+	rest := envDuration(t, "SCALE_REST", time.Minute)
+	ctx := t.Context()
+	c, kube := startCluster(ctx, t, services)
+	op := startOperator(ctx, t, c)
+
+	// The catalogue entry that all services refer to is no part of the measurement.
+	must(t, kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	must(t, kube.Create(ctx, catalogueEntry()))
+	waitFor(ctx, t, "the model to be catalogued", func() bool {
+		model := &aiv1.AIModel{}
+		return kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "model"}, model) == nil &&
+			meta.IsStatusConditionTrue(model.Status.Conditions, aiv1.ConditionReady)
+	})
+
+	before := readAudit(t, c.AuditLog)
+	start := time.Now()
+	createServices(ctx, t, kube, services)
+	created := time.Since(start)
+	waitFor(ctx, t, "all Deployments to exist", func() bool { return count(ctx, t, kube, exists) == services })
+	exist := time.Since(start)
+	waitFor(ctx, t, "all Deployments to be available", func() bool { return count(ctx, t, kube, isAvailable) == services })
+	available := time.Since(start)
+	waitFor(ctx, t, "all services to be Ready", func() bool { return readyServices(ctx, t, kube) == services })
+	ready := time.Since(start)
+	settle(ctx, t, c)
+	converged := readAudit(t, c.AuditLog).minus(before)
+	memory, peak := op.memory(t)
+
+	settled := readAudit(t, c.AuditLog)
+	pause(ctx, rest)
+	atRest := readAudit(t, c.AuditLog).minus(settled)
+
+	op.stop(t)
+	stopped := readAudit(t, c.AuditLog)
+	op = startOperator(ctx, t, c)
+	op.waitWorking(ctx, t)
+	settle(ctx, t, c)
+	restarted := readAudit(t, c.AuditLog).minus(stopped)
+
+	report := []string{
+		fmt.Sprintf("%d services of one GPU, created by %d clients in %.1f s", services, clients, created.Seconds()),
+		fmt.Sprintf("all Deployments exist after     %.1f s", exist.Seconds()),
+		fmt.Sprintf("all Deployments available after %.1f s", available.Seconds()),
+		fmt.Sprintf("all services Ready after        %.1f s", ready.Seconds()),
+		fmt.Sprintf("requests per service            %.2f, of these writes %.2f", per(converged.all(), services), per(converged.writes(), services)),
+		fmt.Sprintf("  %s", converged),
+		fmt.Sprintf("memory (RSS)                    %d MB, at most %d MB", memory, peak),
+		fmt.Sprintf("at rest for %s              %d writes, %d reads", rest, atRest.writes(), atRest.all()-atRest.writes()),
+		fmt.Sprintf("after a restart                 %d writes, %d reads", restarted.writes(), restarted.all()-restarted.writes()),
+		fmt.Sprintf("  %s", restarted),
+	}
+	t.Log("\n" + strings.Join(report, "\n"))
+
+	if got, most := per(converged.writes(), services), float64(children+statusBudget); got > most {
+		t.Errorf("%.2f writes per service, want at most %.0f", got, most)
+	}
+	if reads := converged.all() - converged.writes(); reads > services/10 {
+		t.Errorf("%d reads past the cache while %d services came up, want next to none", reads, services)
+	}
+	if atRest.writes() != 0 {
+		t.Errorf("%d writes at rest, want none: %s", atRest.writes(), atRest)
+	}
+	if restarted.writes() != 0 {
+		t.Errorf("%d writes after a restart with nothing changed, want none: %s", restarted.writes(), restarted)
+	}
+	if reads := restarted.all(); reads > restartReads {
+		t.Errorf("%d reads after a restart, want at most %d whatever the number of services: %s", reads, restartReads, restarted)
+	}
+}
+
+func startCluster(ctx context.Context, t *testing.T, services int) (*cluster.Cluster, client.Client) {
+	t.Helper()
+	nodes := services/100 + 1
+	c, err := cluster.Start(ctx, cluster.Options{
+		AuditLog: true,
+		Nodes:    []string{fmt.Sprintf("name=gpu,count=%d,gpus=128,pods=250,cpu=256,ram=2048Gi", nodes)},
+		Progress: os.Stderr,
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Stop()) })
+	if !c.Local || c.AuditLog == "" {
+		t.Skip("SKIPPED: the scale test counts requests in the audit log of a localkube; unset KUBECONFIG to run it")
+	}
+	output, err := exec.CommandContext(ctx, c.Kubectl, "--kubeconfig", c.Kubeconfig, "apply", "-f", filepath.Join(root(t), "config/crd/bases")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("install the CRDs: %v\n%s", err, output)
+	}
+	scheme, err := setup.Scheme()
+	must(t, err)
+	kube, err := client.New(c.Config, client.Options{Scheme: scheme})
+	must(t, err)
+	return c, kube
+}
+
+func createServices(ctx context.Context, t *testing.T, kube client.Client, services int) {
+	t.Helper()
+	names := make(chan string)
+	var group sync.WaitGroup
+	for range clients {
+		group.Go(func() {
+			for name := range names {
+				if err := kube.Create(ctx, service(name)); err != nil {
+					t.Errorf("create %s: %v", name, err)
+				}
+			}
+		})
+	}
+	for i := range services {
+		names <- "s" + strconv.Itoa(i)
+	}
+	close(names)
+	group.Wait()
+}
+
+func catalogueEntry() *aiv1.AIModel {
+	return &aiv1.AIModel{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "model"},
+		Spec:       aiv1.AIModelSpec{ModelName: "scale-model", ModelVersion: "1"},
+	}
+}
+
+func service(name string) *aiv1.InferenceService {
+	return &aiv1.InferenceService{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: aiv1.InferenceServiceSpec{
+			ModelRef:    aiv1.ModelReference{Name: "model"},
+			Runtime:     aiv1.Runtime{Name: aiv1.RuntimeCustom, Image: "registry.local/server:1"},
+			Accelerator: &aiv1.Accelerator{ResourceName: "nvidia.com/gpu", Count: 1},
+		},
+	}
+}
+
+func count(ctx context.Context, t *testing.T, kube client.Client, counts func(*appsv1.Deployment) bool) int {
+	t.Helper()
+	list := &appsv1.DeploymentList{}
+	must(t, kube.List(ctx, list, client.InNamespace(namespace)))
+	total := 0
+	for i := range list.Items {
+		if counts(&list.Items[i]) {
+			total++
+		}
+	}
+	return total
+}
+
+func exists(*appsv1.Deployment) bool { return true }
+
+func isAvailable(deployment *appsv1.Deployment) bool { return deployment.Status.AvailableReplicas > 0 }
+
+func readyServices(ctx context.Context, t *testing.T, kube client.Client) int {
+	t.Helper()
+	list := &aiv1.InferenceServiceList{}
+	must(t, kube.List(ctx, list, client.InNamespace(namespace)))
+	total := 0
+	for i := range list.Items {
+		if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, aiv1.ConditionReady) {
+			total++
+		}
+	}
+	return total
+}
+
+func per(requests, services int) float64 { return float64(requests) / float64(services) }
