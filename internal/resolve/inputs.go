@@ -23,6 +23,8 @@ type Inputs struct {
 	Placement   *aiv1.Placement
 	Disruption  *aiv1.Disruption
 	Credentials *Credentials
+	// ReplaceInPlace lets an old replica make room before its successor starts, because there is no accelerator for both.
+	ReplaceInPlace bool
 	// ChartValues is the user's overlay on the chart's values, as JSON. Nil when there is none.
 	ChartValues json.RawMessage
 }

@@ -35,17 +35,25 @@ func (p *Pipeline) Observe(ctx context.Context, scope *Scope) error {
 	state := p.rollout(scope)
 	var finding *diagnose.Finding
 	if !state.settled {
-		pods := &corev1.PodList{}
-		err := p.reader.List(ctx, pods, client.InNamespace(scope.Owner.GetNamespace()),
-			client.MatchingFields{index.PodOwner: index.PodOwnerKey(scope.Kind, scope.Owner.GetName())},
-			client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return fmt.Errorf("list pods: %w", err)
+		var err error
+		if finding, err = p.diagnose(ctx, scope); err != nil {
+			return err
 		}
-		finding = diagnose.Workload(scope.Deployment, pods.Items)
 	}
 	state.report(&scope.Conditions, finding)
 	return nil
+}
+
+// diagnose finds out from the owner's pods why they are not up.
+func (p *Pipeline) diagnose(ctx context.Context, scope *Scope) (*diagnose.Finding, error) {
+	pods := &corev1.PodList{}
+	err := p.reader.List(ctx, pods, client.InNamespace(scope.Owner.GetNamespace()),
+		client.MatchingFields{index.PodOwner: index.PodOwnerKey(scope.Kind, scope.Owner.GetName())},
+		client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	return diagnose.Workload(scope.Deployment, pods.Items), nil
 }
 
 // observeDeployment finds the live Deployment. One that is not the owner's is none.

@@ -2,10 +2,13 @@ package serving
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +44,9 @@ func (p *Pipeline) change(ctx context.Context, scope *Scope, resolveStep Step) e
 		scope.Conditions.Applied = conditions.Unknown(aiv1.ReasonPaused,
 			fmt.Sprintf("the annotation %s keeps the operator from changing anything", aiv1.AnnotationPaused))
 		return nil
+	}
+	if err := p.makeRoom(ctx, scope); err != nil {
+		return err
 	}
 	if err := p.Render(ctx, scope); err != nil {
 		return err
@@ -90,8 +96,12 @@ func verdict(err error) (ctrl.Result, error) {
 }
 
 // PatchStatus writes status, once, if it differs from what was read.
-func PatchStatus(ctx context.Context, writer client.Client, before, after client.Object) error {
+func PatchStatus(ctx context.Context, writer client.Client, before, after Owner) error {
 	patch := client.MergeFrom(before)
+	if before.GetServingStatus().ObservedGeneration == 0 {
+		// The first status is written whole, with its zeros: against an unset count they would be no difference.
+		patch = wholeStatus{}
+	}
 	data, err := patch.Data(after)
 	if err != nil {
 		return fmt.Errorf("compare status: %w", err)
@@ -99,8 +109,23 @@ func PatchStatus(ctx context.Context, writer client.Client, before, after client
 	if string(data) == "{}" {
 		return nil
 	}
-	if err := writer.Status().Patch(ctx, after, patch); client.IgnoreNotFound(err) != nil {
+	if err := writer.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status: %w", err)
 	}
 	return nil
+}
+
+// wholeStatus is a merge patch of everything in status.
+type wholeStatus struct{}
+
+// Type is that of a merge patch.
+func (wholeStatus) Type() types.PatchType { return types.MergePatchType }
+
+// Data returns the patch.
+func (wholeStatus) Data(object client.Object) ([]byte, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{"status": content["status"]})
 }

@@ -76,6 +76,9 @@ func fromSpec(in resolve.Inputs, source source) (map[string]any, error) {
 	}
 	setString(own, "image", in.Runtime.Image)
 	setString(own, "healthPath", in.Runtime.HealthPath)
+	if in.ReplaceInPlace {
+		own["rollout"] = map[string]any{"replaceInPlace": true}
+	}
 	if in.Runtime.Port != nil {
 		own["port"] = int64(*in.Runtime.Port)
 	}
