@@ -121,7 +121,7 @@ func TestBadOutputIsTold(t *testing.T) {
 	for name, tc := range map[string]struct{ template, want string }{
 		"unknown field":   {"spec: {replica: 1}", `unknown field "spec.replica"`},
 		"wrong case":      {"spec: {Replicas: 1}", `unknown field "spec.Replicas"`},
-		"duplicate field": {"spec:\n  type: A\n  type: B", `"type" already set`},
+		"duplicate field": {"spec:\n  type: A\n  type: B", `duplicate field "spec.type"`},
 		"wrong type":      {"spec: {ports: 1}", "ports"},
 		"two documents":   {"spec: {}\n---\na: b", "more than one object"},
 		"no YAML":         {"spec: [", "yaml"},

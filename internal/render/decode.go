@@ -93,15 +93,11 @@ func manifests(loaded *chart.Chart) ([]manifest, error) {
 
 // decode reads what the template rendered into its type. It returns nil when it rendered nothing.
 func (m manifest) decode(text []byte) (client.Object, error) {
-	text = escapeUnprintable(bytes.TrimSpace(text))
+	text = bytes.TrimSpace(text)
 	if len(text) == 0 {
 		return nil, nil
 	}
-	// The YAML reader would stop at the end of the first document and keep quiet about the rest.
-	if bytes.Contains(text, []byte("\n---")) || bytes.Contains(text, []byte("\n...")) {
-		return nil, &DecodeError{File: m.file, Object: m.kind.gvk.Kind, Err: errTwoDocuments}
-	}
-	data, err := yaml.YAMLToJSONStrict(text)
+	data, err := toJSONDocument(text)
 	if err != nil {
 		return nil, &DecodeError{File: m.file, Object: m.kind.gvk.Kind, Err: err}
 	}
@@ -115,6 +111,18 @@ func (m manifest) decode(text []byte) (client.Object, error) {
 		return nil, &DecodeError{File: m.file, Object: object, Err: err}
 	}
 	return obj, nil
+}
+
+// toJSONDocument turns the one YAML document in text into JSON.
+func toJSONDocument(text []byte) ([]byte, error) {
+	if data, err := plainToJSON(text); err == nil {
+		return data, nil
+	}
+	// The YAML reader would stop at the end of the first document and keep quiet about the rest.
+	if bytes.Contains(text, []byte("\n---")) || bytes.Contains(text, []byte("\n...")) {
+		return nil, errTwoDocuments
+	}
+	return yaml.YAMLToJSONStrict(escapeUnprintable(text))
 }
 
 // DecodeError says which rendered file does not hold a valid object. It is a mistake in the chart, or in a value that
