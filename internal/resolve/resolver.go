@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -90,17 +91,18 @@ func (r *Resolver) InferenceService(ctx context.Context, svc *aiv1.InferenceServ
 	return FromInferenceService(svc, model, credentials), nil
 }
 
-// modelResolved waits for the AIModel's own verdict on its references, so that one place decides.
+// modelResolved waits for the AIModel's own verdict on its references, so that one place decides. A verdict on an earlier
+// generation is good enough: to wait for the next would make every service unready whenever its model is scaled.
 func modelResolved(model *aiv1.AIModel) error {
 	resolved := meta.FindStatusCondition(model.Status.Conditions, aiv1.ConditionResolved)
-	if resolved == nil || resolved.ObservedGeneration != model.Generation {
+	if resolved == nil {
 		return &Problem{
 			Reason:  aiv1.ReasonModelNotResolved,
 			Message: fmt.Sprintf("AIModel %q has not been looked at yet", model.Name),
 			Wakes:   true,
 		}
 	}
-	if resolved.Status == "True" {
+	if resolved.Status == metav1.ConditionTrue {
 		return nil
 	}
 	return &Problem{

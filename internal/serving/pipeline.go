@@ -47,6 +47,9 @@ type rendering struct {
 	inputs   [sha256.Size]byte
 	objects  []apply.Object
 	selector string
+	// unlisted is what the owner had when this was rendered. It is kept for as long as the rendering is, so that it is
+	// not forgotten when neither the apply nor the write of status succeeds.
+	unlisted []aiv1.InventoryEntry
 }
 
 // NewPipeline makes a Pipeline. The client reads from the cache; live reads past it.
@@ -65,9 +68,10 @@ func (p *Pipeline) Forget(kind string, name types.NamespacedName) {
 }
 
 // Render turns the Inputs into objects. Inputs that were rendered before for this owner are not rendered again.
-func (p *Pipeline) Render(ctx context.Context, scope *Scope) error {
+func (p *Pipeline) Render(ctx context.Context, scope *Scope) (err error) {
 	if scope.Inputs == nil {
-		return nil
+		scope.unlisted, err = p.applier.Owned(ctx, scope.Owner, scope.ChildName)
+		return err
 	}
 	encoded, err := json.Marshal(scope.Inputs)
 	if err != nil {
@@ -87,7 +91,7 @@ func (p *Pipeline) Render(ctx context.Context, scope *Scope) error {
 	}
 	result.inputs, result.uid = digest, scope.Owner.GetUID()
 	// A new rendering may drop an object that an interrupted pass created and did not record.
-	if scope.unlisted, err = p.applier.Owned(ctx, scope.Owner, scope.ChildName); err != nil {
+	if result.unlisted, err = p.applier.Owned(ctx, scope.Owner, scope.ChildName); err != nil {
 		return fmt.Errorf("list children: %w", err)
 	}
 	p.rendered.Add(key, result)
@@ -96,7 +100,7 @@ func (p *Pipeline) Render(ctx context.Context, scope *Scope) error {
 }
 
 func (r *rendering) give(scope *Scope) {
-	scope.objects, scope.selector = r.objects, r.selector
+	scope.objects, scope.selector, scope.unlisted = r.objects, r.selector, r.unlisted
 }
 
 func (p *Pipeline) render(scope *Scope) (*rendering, error) {
@@ -153,6 +157,8 @@ func (p *Pipeline) Apply(ctx context.Context, scope *Scope) error {
 	}
 	switch {
 	case err != nil:
+		// The next pass has to render again, for it must find the children that no inventory lists.
+		p.Forget(scope.Kind, client.ObjectKeyFromObject(scope.Owner))
 		scope.Conditions.Applied = conditions.False(apply.Reason(err), err.Error())
 		return err
 	case early:

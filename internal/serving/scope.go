@@ -45,6 +45,7 @@ type Scope struct {
 	URLKnown bool
 
 	objects  []apply.Object
+	// unlisted is what the owner may have beside its inventory.
 	unlisted []aiv1.InventoryEntry
 	changes  []apply.Change
 	selector string

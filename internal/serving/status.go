@@ -13,7 +13,7 @@ import (
 func WriteStatus(scope *Scope) {
 	status := scope.Owner.GetServingStatus()
 	status.ObservedGeneration = scope.Owner.GetGeneration()
-	status.Inventory = inventory(status.Inventory, scope)
+	status.Inventory = inventory(slices.Concat(status.Inventory, scope.unlisted), scope)
 	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0
 	if scope.Deployment != nil {
 		status.Replicas = scope.Deployment.Status.Replicas
