@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"unicode/utf8"
 )
 
 // errNotPlain says that a text is outside the subset of YAML that plainToJSON reads. It says nothing about the text.
@@ -17,6 +18,9 @@ var errNotPlain = errors.New("not plain YAML")
 // It exists because a full reader takes most of the time and the memory of rendering. Tests and a fuzzer hold it to
 // that reader's results.
 func plainToJSON(text []byte) ([]byte, error) {
+	if !utf8.Valid(text) {
+		return nil, errNotPlain
+	}
 	p := plainReader{rest: text, out: make([]byte, 0, 2*len(text))}
 	p.advance()
 	if p.line == nil {

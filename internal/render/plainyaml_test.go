@@ -62,7 +62,7 @@ var notPlainTexts = []string{
 	"a: b # c", "a: b c", "a: &x b", "a: *x", "a: !!str b", "a: \"x\" y", "a: \"x", "a: \"\\x41\"", "a: \"\\ud83d\\ude00\"", "a: {b}", "a: {b:c}",
 	"a: [1,]", "a: [,]", "a: [1", "a: {b: 1}}", "a: b\n c: d", "  a: b\nc: d", "a: b\n---\nc: d", "---\na: b", "a: {\n b: c}", "a: 2026-01-01",
 	"-a: b", "- - a", "-", "a: -", "a: 99999999999999999999", "<<: {a: b}", "a:\tb", "a: b\t", "? a", "a: 1:30", "a: .5", "a: .inf", "a: =",
-	"a: +1", "a: -0", "a: -1", "\ta: b",
+	"a: +1", "a: -0", "a: -1", "\ta: b", "a: \"\x80\"",
 }
 
 func TestPlainReader(t *testing.T) {
