@@ -79,7 +79,7 @@ type AIModelSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._/-]*(:[0-9]+/[a-zA-Z0-9._/-]+)?(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[a-f0-9]+)?$') && (self.matches(':[A-Za-z0-9_][A-Za-z0-9_.-]*$') || self.matches('@sha256:[a-f0-9]{64}$'))",message="must be name:tag or name@sha256:digest"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._/-]*(:[0-9]+/[a-zA-Z0-9._/-]+)?(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[a-f0-9]{64})?$') && (self.matches(':[A-Za-z0-9_][A-Za-z0-9_.-]*$') || self.matches('@sha256:[a-f0-9]{64}$'))",message="must be name:tag or name@sha256:digest"
 	Image string `json:"image,omitempty"`
 
 	// port is the port that the image listens on, for HTTP. The server gets it in the variable PORT. 8080 by default.
