@@ -16,11 +16,12 @@ import (
 	helmcharts "github.com/aimodel-operator/aimodel-operator/helm-charts"
 )
 
-// allowedFunctions lists the template functions that charts may use beside those built into Go templates: each gives the same
-// output for the same input, wherever and whenever it runs. Any other is unknown to the parser.
+// allowedFunctions lists the template functions that charts may use beside include, required, toJson and those built
+// into Go templates: each gives the same output for the same input, wherever and whenever it runs. Any other is unknown
+// to the parser. There is no quote among them: it escapes for Go, not for YAML.
 var allowedFunctions = []string{
-	"add", "default", "dict", "div", "has", "hasKey", "indent", "int", "kindIs", "list", "merge", "nindent", "quote",
-	"replace", "set", "toString", "trimAll",
+	"add", "default", "dict", "div", "hasKey", "indent", "int", "kindIs", "list", "merge", "nindent", "replace", "set",
+	"toString", "trimAll",
 }
 
 // loadChart reads the embedded chart, as Helm would from a folder.

@@ -208,6 +208,33 @@ func keysOf(m *yaml.Node) []*yaml.Node {
 	return out
 }
 
+func TestEveryValueIsInSomeCase(t *testing.T) {
+	seen := map[string]bool{}
+	for _, values := range valuesCases(t) {
+		leaves("", values, seen)
+	}
+	all := map[string]bool{}
+	leaves("", mustLoad(t).Values, all)
+	// These are for plain Helm only.
+	delete(all, "nameOverride")
+	delete(all, "global")
+	for name := range all {
+		if !seen[name] {
+			t.Errorf("no golden case sets %s", name)
+		}
+	}
+}
+
+// leaves gathers the path of every value that is not a map with fixed keys, and of every map.
+func leaves(at string, values map[string]any, into map[string]bool) {
+	for key, value := range values {
+		into[at+key] = true
+		if inner, ok := value.(map[string]any); ok {
+			leaves(at+key+".", inner, into)
+		}
+	}
+}
+
 func TestSchemaIsStrict(t *testing.T) {
 	var schema map[string]any
 	if err := json.Unmarshal(mustLoad(t).Schema, &schema); err != nil {

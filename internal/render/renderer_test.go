@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
+	"github.com/aimodel-operator/aimodel-operator/internal/values"
 )
 
 func TestInvalidValuesAreTold(t *testing.T) {
@@ -126,20 +128,61 @@ func TestRenderingIsDeterministicAndConcurrent(t *testing.T) {
 	group.Wait()
 }
 
+// theBenchmark is the golden case of a service as most people write it, with all five objects.
+func theBenchmark(t testing.TB, r *render.Renderer) golden {
+	t.Helper()
+	for _, g := range goldens(t) {
+		if g.name == "service-default" {
+			if n := len(renderGolden(t, r, g)); n != len(render.Kinds()) {
+				t.Fatalf("it has %d objects", n)
+			}
+			return g
+		}
+	}
+	t.Fatal("it is gone")
+	return golden{}
+}
+
+// maxRenderBytes is what one rendering may allocate. Time is for the benchmark: it depends on the machine.
+const maxRenderBytes = 400_000
+
+func TestRenderingStaysWithinItsMemory(t *testing.T) {
+	r := newRenderer(t)
+	g := theBenchmark(t, r)
+	const runs = 100
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		renderGolden(t, r, g)
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / runs; each > maxRenderBytes {
+		t.Errorf("one rendering takes %d bytes, more than %d", each, maxRenderBytes)
+	}
+}
+
 func BenchmarkRender(b *testing.B) {
 	r := newRenderer(b)
-	for _, g := range goldens(b) {
-		if g.name != "service-default" {
-			continue
+	g := theBenchmark(b, r)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Render(g.inputs.Owner.Namespace, g.inputs.Owner.ChildName, g.values); err != nil {
+			b.Fatal(err)
 		}
-		if n := len(renderGolden(b, r, g)); n != 5 {
-			b.Fatalf("%d objects", n)
+	}
+}
+
+func BenchmarkBuildAndRender(b *testing.B) {
+	r := newRenderer(b)
+	g := theBenchmark(b, r)
+	b.ReportAllocs()
+	for b.Loop() {
+		built, err := values.Build(g.inputs)
+		if err != nil {
+			b.Fatal(err)
 		}
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := r.Render(g.inputs.Owner.Namespace, g.inputs.Owner.ChildName, g.values); err != nil {
-				b.Fatal(err)
-			}
+		if _, err := r.Render(g.inputs.Owner.Namespace, g.inputs.Owner.ChildName, built); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -171,6 +171,27 @@ func TestTheSpecOverridesThePreset(t *testing.T) {
 	}
 }
 
+func TestRoomIsMadeInPlace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in   resolve.Inputs
+		want any
+	}{
+		"not asked for":  {inputs(), nil},
+		"no room":        {inputs(func(in *resolve.Inputs) { in.ReplaceInPlace = true }), true},
+		"the user knows": {inputs(overlayOf(`{"rollout": {"replaceInPlace": true}}`)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			values, err := Build(tc.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := at(t, values, "rollout.replaceInPlace"); got != tc.want {
+				t.Errorf("it is %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestOverlay(t *testing.T) {
 	values, err := Build(inputs(overlayOf(`{"drain": {"seconds": 3}, "healthPath": null, "shm": {"sizeLimit": "1Gi"}, "podLabels": {"a": "1"}}`)))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package values works out the values of the chart from what is asked for: the preset of the runtime, laid over by what the spec says, laid
-// over by the user's own chart values.
+// Package values works out the values of the chart from what is asked for: the preset of the runtime, under what the
+// spec says, under the user's own chart values.
 //
 // It is pure, and must not know how charts are rendered: its only reading is of the presets that are embedded beside
 // the chart.

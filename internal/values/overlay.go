@@ -28,8 +28,8 @@ func (e *InvalidValuesError) Error() string {
 	return "invalid values: " + e.Path + ": " + e.Reason
 }
 
-// reserved are the values that may not be laid over, with where they come from instead: what identifies the objects, and what the rest of the
-// operator reads from the spec.
+// reserved are the values that may not be laid over, with where they come from instead: what identifies the objects,
+// and what the rest of the operator reads from the spec.
 var reserved = map[string]string{
 	"nameOverride": "the object's name",
 	"managedBy":    "the operator",
@@ -43,8 +43,8 @@ var reserved = map[string]string{
 	"credentials":  "spec.credentialsRef of the AIModel",
 }
 
-// handedOn are the values that the chart hands on to Kubernetes as they are, with their types. They are checked here so
-// that a misspelt field is told as what it is, a mistake in the values.
+// handedOn are the values that the chart hands on to Kubernetes as they are, with their types. They are checked here,
+// so that a misspelt field is told as what it is: a mistake in the values, not in the chart.
 var handedOn = map[string]func() any{
 	"affinity":                  func() any { return &corev1.Affinity{} },
 	"env":                       func() any { return &[]corev1.EnvVar{} },
