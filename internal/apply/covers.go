@@ -1,10 +1,20 @@
 package apply
 
-// covers says whether a live value still has everything that was rendered. What the API server defaulted and
-// what others added does not matter; what others changed or removed does.
+// coversMap says whether a live object still has everything that was rendered. What the API server defaulted and what
+// others added does not matter; what others changed or removed does.
 //
 // It need not see fields that were rendered once and are not now: the digest tells of those.
-func covers(live, rendered any) bool {
+func coversMap(live, rendered map[string]any) bool {
+	for field, want := range rendered {
+		if !covers(field, live[field], want) {
+			return false
+		}
+	}
+	return true
+}
+
+// covers compares the values of one field. Entries of a list have no field.
+func covers(field string, live, rendered any) bool {
 	switch want := rendered.(type) {
 	case map[string]any:
 		have, ok := live.(map[string]any)
@@ -12,32 +22,23 @@ func covers(live, rendered any) bool {
 		return (ok && coversMap(have, want)) || (live == nil && len(want) == 0)
 	case []any:
 		have, ok := live.([]any)
-		return (ok && coversList(have, want)) || (live == nil && len(want) == 0)
+		return (ok && coversList(field, have, want)) || (live == nil && len(want) == 0)
 	default:
 		return live == rendered
 	}
 }
 
-func coversMap(live, rendered map[string]any) bool {
-	for key, want := range rendered {
-		if !covers(live[key], want) {
-			return false
-		}
-	}
-	return true
-}
-
 // coversList compares lists as server-side apply would merge them: lists of objects with a key by that key, in which
 // others may have put entries of their own, and every other list as a whole.
-func coversList(live, rendered []any) bool {
-	if key := mergeKey(rendered); key != nil {
+func coversList(field string, live, rendered []any) bool {
+	if key := mergeKey(field, rendered); key != nil {
 		return coversKeyed(live, rendered, key)
 	}
 	if len(live) != len(rendered) {
 		return false
 	}
 	for i := range rendered {
-		if !covers(live[i], rendered[i]) {
+		if !covers("", live[i], rendered[i]) {
 			return false
 		}
 	}
@@ -50,8 +51,8 @@ func coversKeyed(live, rendered []any, key []string) bool {
 		found := false
 		for _, have := range live {
 			entry, ok := have.(map[string]any)
-			if ok && sameKey(entry, wanted, key) {
-				found = covers(entry, wanted)
+			if ok && sameKey(entry, wanted, key) && covers("", entry, wanted) {
+				found = true
 				break
 			}
 		}
@@ -62,12 +63,27 @@ func coversKeyed(live, rendered []any, key []string) bool {
 	return true
 }
 
-// mergeKeys are the keys of the list types in the kinds that charts render. A list is taken to have the first key
-// that all its rendered entries carry.
-var mergeKeys = [][]string{{"containerPort"}, {"port", "name"}, {"mountPath"}, {"uid"}, {"topologyKey", "whenUnsatisfiable"}, {"name"}}
+// mergeKeys are the keys of the lists that server-side apply merges, in the kinds that charts render. A list is taken to
+// have the first key that all its rendered entries carry.
+var mergeKeys = map[string][][]string{
+	"containers":                {{"name"}},
+	"env":                       {{"name"}},
+	"hostAliases":               {{"ip"}},
+	"imagePullSecrets":          {{"name"}},
+	"initContainers":            {{"name"}},
+	"ownerReferences":           {{"uid"}},
+	"ports":                     {{"containerPort", protocol}, {"port", protocol}},
+	"topologySpreadConstraints": {{"topologyKey", "whenUnsatisfiable"}},
+	"volumeDevices":             {{"devicePath"}},
+	"volumeMounts":              {{"mountPath"}},
+	"volumes":                   {{"name"}},
+}
 
-func mergeKey(entries []any) []string {
-	for _, key := range mergeKeys {
+// protocol is the one field of a key that an entry may leave out.
+const protocol = "protocol"
+
+func mergeKey(field string, entries []any) []string {
+	for _, key := range mergeKeys[field] {
 		if allHave(entries, key) {
 			return key
 		}
@@ -82,7 +98,8 @@ func allHave(entries []any, key []string) bool {
 			return false
 		}
 		for _, field := range key {
-			if _, ok := fields[field]; !ok {
+			switch keyPart(fields, field).(type) {
+			case nil, map[string]any, []any:
 				return false
 			}
 		}
@@ -92,9 +109,16 @@ func allHave(entries []any, key []string) bool {
 
 func sameKey(live, rendered map[string]any, key []string) bool {
 	for _, field := range key {
-		if live[field] != rendered[field] {
+		if keyPart(live, field) != keyPart(rendered, field) {
 			return false
 		}
 	}
 	return true
+}
+
+func keyPart(entry map[string]any, field string) any {
+	if value, ok := entry[field]; ok || field != protocol {
+		return value
+	}
+	return "TCP"
 }

@@ -36,7 +36,7 @@ func Reason(err error) string {
 		return aiv1.ReasonConflict
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		return aiv1.ReasonQuotaExceeded
-	case apierrors.IsForbidden(err), isWebhookDenial(err):
+	case apierrors.IsForbidden(err), isDenial(err):
 		return aiv1.ReasonRefused
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return aiv1.ReasonInvalid
@@ -45,9 +45,11 @@ func Reason(err error) string {
 	}
 }
 
-// isWebhookDenial recognises a webhook's no, which may carry any status code.
-func isWebhookDenial(err error) bool {
-	return strings.Contains(err.Error(), "admission webhook") && strings.Contains(err.Error(), "denied the request")
+// isDenial recognises the no of a webhook or an admission policy, which may carry any status code.
+func isDenial(err error) bool {
+	message := err.Error()
+	return (strings.Contains(message, "admission webhook") && strings.Contains(message, "denied the request")) ||
+		(strings.Contains(message, "AdmissionPolicy") && strings.Contains(message, "denied request"))
 }
 
 // IsTransient says whether an error of Apply is worth a quick retry, rather than one after a while: the API server
