@@ -3,6 +3,8 @@
 package conditions
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -52,7 +54,7 @@ func Write(object Object, set Set) {
 			Type:               kind,
 			Status:             outcome.Status,
 			Reason:             outcome.Reason,
-			Message:            outcome.Message,
+			Message:            bounded(outcome.Message),
 			ObservedGeneration: object.GetGeneration(),
 		})
 	}
@@ -64,10 +66,20 @@ func Write(object Object, set Set) {
 	object.SetConditions(list)
 }
 
+// maxMessage is less than the longest message that the API server takes. An error may quote a value of any length.
+const maxMessage = 8 << 10
+
+func bounded(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
+}
+
 // Ready is the first of Resolved, Applied and Replicas that is not true, or Replicas when all are.
 func (s Set) Ready() Outcome {
 	for _, outcome := range []Outcome{s.Resolved, s.Applied} {
-		if outcome.Status != "" && !outcome.IsTrue() {
+		if !outcome.IsTrue() {
 			return outcome
 		}
 	}

@@ -57,6 +57,10 @@ func Pod(pod *corev1.Pod) *Finding {
 	if !pod.DeletionTimestamp.IsZero() || podConditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
 		return nil
 	}
+	// A pod that was evicted, or went down with its node, stays on record, and another has its place.
+	if pod.Status.Phase == corev1.PodFailed {
+		return nil
+	}
 	statuses := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
 	for i := range statuses {
 		if finding := container(pod, &statuses[i]); finding != nil {
@@ -66,13 +70,15 @@ func Pod(pod *corev1.Pod) *Finding {
 	return unschedulable(pod)
 }
 
+// preemption is where the scheduler repeats its counts for preemption, which helps nobody.
+var preemption = regexp.MustCompile(`(?s)( no new claims to deallocate,)? preemption:.*`)
+
 func unschedulable(pod *corev1.Pod) *Finding {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
 			condition.Reason == corev1.PodReasonUnschedulable {
-			// What follows repeats the counts for preemption and helps nobody.
-			words, _, _ := strings.Cut(condition.Message, " preemption:")
-			return &Finding{aiv1.ReasonUnschedulable, "no node can take a replica: " + strings.TrimSpace(words)}
+			return &Finding{aiv1.ReasonUnschedulable,
+				"no node can take a replica: " + stable(preemption.ReplaceAllString(condition.Message, ""))}
 		}
 	}
 	return nil
@@ -81,7 +87,8 @@ func unschedulable(pod *corev1.Pod) *Finding {
 func container(pod *corev1.Pod, status *corev1.ContainerStatus) *Finding {
 	if waiting := status.State.Waiting; waiting != nil {
 		switch waiting.Reason {
-		case "ErrImagePull", "ImagePullBackOff", "ImageInspectError", "ErrImageNeverPull", "InvalidImageName", "RegistryUnavailable":
+		case "ErrImagePull", "ImagePullBackOff", "ImageInspectError", "ErrImageNeverPull", "InvalidImageName",
+			"RegistryUnavailable", "SignatureValidationFailed":
 			return &Finding{aiv1.ReasonImagePull, imageMessage(status.Image, specImage(pod, status.Name), waiting)}
 		case "CreateContainerConfigError", "CreateContainerError":
 			return &Finding{aiv1.ReasonContainerConfig,
@@ -121,6 +128,9 @@ func specImage(pod *corev1.Pod, name string) string {
 	return ""
 }
 
+// backOff is the kubelet's frame around the cause of a failed pull while it waits for the next.
+var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*"(: \w+: )?`)
+
 // imageMessage names the image as the user wrote it, and the cause without the kubelet's frame around it: that frame
 // changes between a failed pull and the pause before the next.
 func imageMessage(reported, written string, waiting *corev1.ContainerStateWaiting) string {
@@ -128,12 +138,7 @@ func imageMessage(reported, written string, waiting *corev1.ContainerStateWaitin
 	if image == "" {
 		image = reported
 	}
-	cause := waiting.Message
-	if _, after, ok := strings.Cut(cause, "ErrImagePull: "); ok {
-		cause = after
-	} else if strings.HasPrefix(cause, "Back-off pulling image") {
-		cause = ""
-	}
+	cause := backOff.ReplaceAllString(waiting.Message, "")
 	if cause == "" {
 		return fmt.Sprintf("image %q cannot be pulled", image)
 	}
@@ -162,7 +167,8 @@ func crashMessage(name string, ended *corev1.ContainerStateTerminated) string {
 	return message
 }
 
-var podName = regexp.MustCompile(`pods "[^"]*" is forbidden: `)
+// podName is the name of a pod that was never made, which differs with every try.
+var podName = regexp.MustCompile(`(pods|Pod) "[^"]*" is (forbidden|invalid): `)
 
 // refusedPods tells of pods that the API server refuses to create.
 func refusedPods(deployment *appsv1.Deployment) *Finding {
@@ -194,7 +200,9 @@ func podConditionIs(pod *corev1.Pod, kind corev1.PodConditionType, status corev1
 var (
 	// moving is what differs from one try to the next: local ports and the ids of containers and requests.
 	moving = regexp.MustCompile(`(\d+\.\d+\.\d+\.\d+|\[[0-9a-f:]+\]):\d+->|\b[0-9a-f]{64}\b`)
-	space  = regexp.MustCompile(`\s+`)
+	// whichPod is where the kubelet tells which pod it speaks of.
+	whichPod = regexp.MustCompile(` \(pod: "[^"]*", container: [^)]*\)`)
+	space    = regexp.MustCompile(`\s+`)
 )
 
 // maxMessage keeps a long story out of status; the pod's own events have the rest.
@@ -202,6 +210,7 @@ const maxMessage = 700
 
 // stable takes out of somebody else's message what moves, and bounds its length.
 func stable(message string) string {
+	message = whichPod.ReplaceAllString(message, "")
 	message = moving.ReplaceAllStringFunc(message, func(match string) string {
 		if strings.HasSuffix(match, "->") {
 			return "->"

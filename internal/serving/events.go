@@ -1,6 +1,8 @@
 package serving
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,7 +82,7 @@ func changeEvent(change apply.Change) *Event {
 func send(recorder events.EventRecorder, owner Owner, event Event) {
 	note := event.Note
 	if len(note) > maxNote {
-		note = note[:maxNote-3] + "..."
+		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
 	}
 	recorder.Eventf(owner, nil, event.Type, event.Reason, event.Action, "%s", note)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,6 +50,10 @@ func childChanged(before, after client.Object) bool {
 		return !ok || was.Generation != is.Generation || deploymentMoved(was, is)
 	case *corev1.Service:
 		is, ok := after.(*corev1.Service)
+		return !ok || !equality.Semantic.DeepEqual(was.Spec, is.Spec)
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		// Its generation moves from Kubernetes 1.37 on only.
+		is, ok := after.(*autoscalingv2.HorizontalPodAutoscaler)
 		return !ok || !equality.Semantic.DeepEqual(was.Spec, is.Spec)
 	case *corev1.ServiceAccount:
 		is, ok := after.(*corev1.ServiceAccount)
