@@ -76,6 +76,8 @@ const (
 	ReasonRefused = "Refused"
 	// ReasonInvalid: the API server's validation refuses an object.
 	ReasonInvalid = "Invalid"
+	// ReasonAPINotServed: the cluster lacks the API of an optional object that was asked for.
+	ReasonAPINotServed = "APINotServed"
 	// ReasonApplyFailed: the API server failed or did not answer; it is tried again.
 	ReasonApplyFailed = "ApplyFailed"
 )

@@ -5,15 +5,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/optional"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 	"github.com/aimodel-operator/aimodel-operator/internal/watches"
 )
 
 // SetupWithManager adds the controller to a manager.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
-	return watches.Children(ctrl.NewControllerManagedBy(mgr).
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, optionalKinds *optional.Kinds) error {
+	c, err := watches.Children(ctrl.NewControllerManagedBy(mgr).
 		Named("aimodel").
 		For(&aiv1.AIModel{}, watches.ForPrimary()).
 		WithOptions(options), resolve.KindAIModel).
-		Complete(r)
+		Build(r)
+	if err != nil {
+		return err
+	}
+	optionalKinds.AddController(resolve.KindAIModel, c)
+	return nil
 }

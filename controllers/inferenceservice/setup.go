@@ -14,18 +14,24 @@ import (
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/index"
+	"github.com/aimodel-operator/aimodel-operator/internal/optional"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 	"github.com/aimodel-operator/aimodel-operator/internal/watches"
 )
 
 // SetupWithManager adds the controller to a manager. The index of package index must be registered with its cache.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
-	return watches.Children(ctrl.NewControllerManagedBy(mgr).
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, optionalKinds *optional.Kinds) error {
+	c, err := watches.Children(ctrl.NewControllerManagedBy(mgr).
 		Named("inferenceservice").
 		For(&aiv1.InferenceService{}, watches.ForPrimary()).
 		Watches(&aiv1.AIModel{}, handler.EnqueueRequestsFromMapFunc(r.servicesOf), builder.WithPredicates(watches.Model())).
 		WithOptions(options), resolve.KindInferenceService).
-		Complete(r)
+		Build(r)
+	if err != nil {
+		return err
+	}
+	optionalKinds.AddController(resolve.KindInferenceService, c)
+	return nil
 }
 
 // servicesOf finds the services that refer to a model.

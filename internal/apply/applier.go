@@ -41,6 +41,16 @@ type Applier struct {
 	Live client.Reader
 	// Kinds are the kinds of children that charts can render.
 	Kinds []schema.GroupVersionKind
+	// Optional knows about those kinds that a cluster may lack. Nil means that every kind is served.
+	Optional Optional
+}
+
+// Optional tells of kinds that a cluster may lack.
+type Optional interface {
+	// Ensure says whether a kind is served, and makes it readable from the cache when it is.
+	Ensure(schema.GroupVersionKind) (bool, error)
+	// IsWatched says whether a kind is readable from the cache already. It asks nobody.
+	IsWatched(schema.GroupVersionKind) bool
 }
 
 // Apply makes the objects stand in the cluster as rendered, in the order given, and returns what it changed. It stops at
@@ -60,6 +70,11 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, objects []Obje
 }
 
 func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Object) (Action, error) {
+	if served, err := a.served(object.GVK); err != nil {
+		return "", err
+	} else if !served {
+		return "", &NotServedError{GVK: object.GVK}
+	}
 	live, err := a.get(ctx, a.Client, object)
 	if apierrors.IsNotFound(err) {
 		err = a.Client.Create(ctx, object.request(createdPrefix), client.FieldOwner(aiv1.ManagedBy))
@@ -76,6 +91,13 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Obje
 		return "", err
 	}
 	return a.update(ctx, owner, object, live)
+}
+
+func (a *Applier) served(gvk schema.GroupVersionKind) (bool, error) {
+	if a.Optional == nil {
+		return true, nil
+	}
+	return a.Optional.Ensure(gvk)
 }
 
 func (a *Applier) update(ctx context.Context, owner client.Object, object Object, live client.Object) (Action, error) {

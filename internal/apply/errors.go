@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
 
@@ -21,6 +23,13 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s %q exists in namespace %q and is %s; it is left as it is", e.Kind, e.Name, e.Namespace, e.Holder)
 }
 
+// NotServedError says that the cluster lacks the API of an object.
+type NotServedError struct{ GVK schema.GroupVersionKind }
+
+func (e *NotServedError) Error() string {
+	return fmt.Sprintf("this cluster does not serve %s of %s: install that API, or turn off what needs it", e.GVK.Kind, e.GVK.GroupVersion())
+}
+
 // TerminatingError says that an object of the owner is being deleted; it is made anew when it is gone.
 type TerminatingError struct{ Kind, Name string }
 
@@ -31,7 +40,10 @@ func (e *TerminatingError) Error() string {
 // Reason gives the reason of the Applied condition for an error of Apply.
 func Reason(err error) string {
 	var conflict *ConflictError
+	var notServed *NotServedError
 	switch {
+	case errors.As(err, &notServed):
+		return aiv1.ReasonAPINotServed
 	case errors.As(err, &conflict):
 		return aiv1.ReasonConflict
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):

@@ -49,6 +49,10 @@ func (a *Applier) pruneOne(ctx context.Context, owner client.Object, entry aiv1.
 		Namespace: owner.GetNamespace(),
 		Name:      entry.Name,
 	}
+	if served, err := a.served(object.GVK); err != nil || !served {
+		// With its API an object is gone too.
+		return false, err
+	}
 	live, err := a.get(ctx, a.Client, object)
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -70,6 +74,9 @@ func (a *Applier) pruneOne(ctx context.Context, owner client.Object, entry aiv1.
 func (a *Applier) Owned(ctx context.Context, owner client.Object, childName string) ([]aiv1.InventoryEntry, error) {
 	var owned []aiv1.InventoryEntry
 	for _, gvk := range a.Kinds {
+		if a.Optional != nil && !a.Optional.IsWatched(gvk) {
+			continue
+		}
 		object := Object{GVK: gvk, Namespace: owner.GetNamespace(), Name: childName}
 		live, err := a.get(ctx, a.Client, object)
 		if apierrors.IsNotFound(err) {

@@ -53,10 +53,10 @@ type rendering struct {
 }
 
 // NewPipeline makes a Pipeline. The client reads from the cache; live reads past it.
-func NewPipeline(renderer *render.Renderer, cached client.Client, live client.Reader) *Pipeline {
+func NewPipeline(renderer *render.Renderer, cached client.Client, live client.Reader, optional apply.Optional) *Pipeline {
 	return &Pipeline{
 		renderer: renderer,
-		applier:  &apply.Applier{Client: cached, Live: live, Kinds: render.Kinds()},
+		applier:  &apply.Applier{Client: cached, Live: live, Kinds: render.Kinds(), Optional: optional},
 		reader:   cached,
 		rendered: lru.New(renderedSize),
 	}

@@ -44,7 +44,7 @@ type Scope struct {
 	// URLKnown is false on a pass that could not find out what is served.
 	URLKnown bool
 
-	objects  []apply.Object
+	objects []apply.Object
 	// unlisted is what the owner may have beside its inventory.
 	unlisted []aiv1.InventoryEntry
 	changes  []apply.Change

@@ -16,16 +16,18 @@ import (
 func cacheOptions(namespaces []string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{aiv1.LabelManagedBy: aiv1.ManagedBy})
 	byObject := map[client.Object]cache.ByObject{
-		&aiv1.AIModel{}:          {},
-		&aiv1.InferenceService{}: {},
+		&aiv1.AIModel{}:          {Label: labels.Everything()},
+		&aiv1.InferenceService{}: {Label: labels.Everything()},
 		&corev1.Pod{}:            {Label: ours, Transform: slimPod},
 	}
 	for _, child := range watches.ChildTypes() {
 		byObject[child] = cache.ByObject{Label: ours}
 	}
 	options := cache.Options{
-		ByObject:         byObject,
-		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: byObject,
+		// For the optional kinds: to name them above would need them to be served.
+		DefaultLabelSelector: ours,
+		DefaultTransform:     cache.TransformStripManagedFields(),
 	}
 	if len(namespaces) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}

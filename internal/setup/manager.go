@@ -26,13 +26,12 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/controllers/aimodel"
 	"github.com/aimodel-operator/aimodel-operator/controllers/inferenceservice"
 	"github.com/aimodel-operator/aimodel-operator/internal/index"
+	"github.com/aimodel-operator/aimodel-operator/internal/monitoringv1"
+	"github.com/aimodel-operator/aimodel-operator/internal/optional"
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 	"github.com/aimodel-operator/aimodel-operator/internal/serving"
 )
-
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create;get;update,namespace=system
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch,namespace=system
 
 const (
 	leaseName = "aimodel-operator.ai.example.com"
@@ -45,7 +44,9 @@ const (
 // Scheme returns the types that the operator works with.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, aiv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, aiv1.AddToScheme, monitoringv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("build the scheme: %w", err)
 		}
@@ -125,15 +126,19 @@ func addControllers(mgr manager.Manager, options Options, wrap func(client.Clien
 		writer = wrap(writer)
 	}
 	resolver := &resolve.Resolver{Cached: writer, Live: mgr.GetAPIReader()}
-	pipeline := serving.NewPipeline(renderer, writer, mgr.GetAPIReader())
+	optionalKinds, err := optional.New(mgr)
+	if err != nil {
+		return err
+	}
+	pipeline := serving.NewPipeline(renderer, writer, mgr.GetAPIReader(), optionalKinds)
 	recorder := mgr.GetEventRecorder(aiv1.ManagedBy)
 
 	models := &aimodel.Reconciler{Client: writer, Resolver: resolver, Pipeline: pipeline, Recorder: recorder}
-	if err := models.SetupWithManager(mgr, controllerOptions(options)); err != nil {
+	if err := models.SetupWithManager(mgr, controllerOptions(options), optionalKinds); err != nil {
 		return fmt.Errorf("add the AIModel controller: %w", err)
 	}
 	services := &inferenceservice.Reconciler{Client: writer, Resolver: resolver, Pipeline: pipeline, Recorder: recorder}
-	if err := services.SetupWithManager(mgr, controllerOptions(options)); err != nil {
+	if err := services.SetupWithManager(mgr, controllerOptions(options), optionalKinds); err != nil {
 		return fmt.Errorf("add the InferenceService controller: %w", err)
 	}
 	return nil

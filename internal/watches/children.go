@@ -7,6 +7,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/monitoringv1"
 )
 
 // ChildTypes lists one object of every kind that charts render. The cache holds those that carry the operator's label.
@@ -18,6 +20,11 @@ func ChildTypes() []client.Object {
 		&policyv1.PodDisruptionBudget{},
 		&autoscalingv2.HorizontalPodAutoscaler{},
 	}
+}
+
+// OptionalChildTypes lists one object of every kind that charts render and that a cluster may lack.
+func OptionalChildTypes() []client.Object {
+	return []client.Object{&monitoringv1.PodMonitor{}}
 }
 
 // ForPrimary is the option with which a controller watches its own kind.
