@@ -89,7 +89,7 @@ func container(pod *corev1.Pod, status *corev1.ContainerStatus) *Finding {
 		switch waiting.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "ImageInspectError", "ErrImageNeverPull", "InvalidImageName",
 			"RegistryUnavailable", "SignatureValidationFailed":
-			return &Finding{aiv1.ReasonImagePull, imageMessage(status.Image, specImage(pod, status.Name), waiting)}
+			return &Finding{aiv1.ReasonImagePull, imageMessage(status.Image, containerSpec(pod, status.Name).Image, waiting)}
 		case "CreateContainerConfigError", "CreateContainerError":
 			return &Finding{aiv1.ReasonContainerConfig,
 				fmt.Sprintf("container %q cannot be set up: %s", status.Name, stable(waiting.Message))}
@@ -117,15 +117,16 @@ func isInit(pod *corev1.Pod, name string) bool {
 	return false
 }
 
-func specImage(pod *corev1.Pod, name string) string {
+// containerSpec is what was asked for under that name. It is empty when the pod does not say.
+func containerSpec(pod *corev1.Pod, name string) *corev1.Container {
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			if containers[i].Name == name {
-				return containers[i].Image
+				return &containers[i]
 			}
 		}
 	}
-	return ""
+	return &corev1.Container{}
 }
 
 // backOff is the kubelet's frame around the cause of a failed pull while it waits for the next.
@@ -146,11 +147,8 @@ func imageMessage(reported, written string, waiting *corev1.ContainerStateWaitin
 }
 
 func oomMessage(pod *corev1.Pod, name string) string {
-	for i := range pod.Spec.Containers {
-		spec := &pod.Spec.Containers[i]
-		if limit, ok := spec.Resources.Limits[corev1.ResourceMemory]; ok && spec.Name == name {
-			return fmt.Sprintf("container %q was killed for using more memory than its limit of %s", name, limit.String())
-		}
+	if limit, ok := containerSpec(pod, name).Resources.Limits[corev1.ResourceMemory]; ok {
+		return fmt.Sprintf("container %q was killed for using more memory than its limit of %s", name, limit.String())
 	}
 	return fmt.Sprintf("container %q was killed for want of memory on its node", name)
 }
