@@ -176,8 +176,12 @@ func (c *Cluster) connect() (err error) {
 	return nil
 }
 
-// Stop ends the cluster and removes its folder. A cluster given by KUBECONFIG is left alone.
+// Stop ends the cluster and removes its folder; that of a cluster which failed stays, for its logs. A cluster given by
+// KUBECONFIG is left alone.
 func (c *Cluster) Stop() error {
+	if c.Local {
+		defer func() { _ = os.Remove(c.dir) }() // ours and empty, if localkube did not get as far as using it
+	}
 	if !c.Local || c.cmd == nil || c.cmd.Process == nil {
 		return nil
 	}

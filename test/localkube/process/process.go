@@ -21,7 +21,11 @@ import (
 // tailLines is how much of a log explains a failure: enough for a panic's first frames, little enough to read.
 const tailLines = 20
 
-const pollInterval = 50 * time.Millisecond
+// pollInterval is the time between two checks, and tryTimeout bounds each.
+const (
+	pollInterval = 50 * time.Millisecond
+	tryTimeout   = 2 * time.Second
+)
 
 // Process is one started program.
 type Process struct {
@@ -114,7 +118,7 @@ func (p *Process) Await(ctx context.Context, what string, check func(context.Con
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		err := check(ctx)
+		err := try(ctx, check)
 		if err == nil {
 			return nil
 		}
@@ -129,6 +133,13 @@ func (p *Process) Await(ctx context.Context, what string, check func(context.Con
 		case <-ticker.C:
 		}
 	}
+}
+
+// try bounds one check: a call to a program that is just starting may hang.
+func try(ctx context.Context, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	return check(ctx)
 }
 
 // Explain adds the end of the process's log to an error about it.

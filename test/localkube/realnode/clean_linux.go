@@ -1,14 +1,15 @@
 package realnode
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,10 +21,12 @@ func Clean(id string) error {
 	killDaemons(base)
 	problems := []error{removeCgroups(cgroupRoot(id)), unmountBelow(base), removeBridge(bridge(id))}
 	removeLogLinks(base)
+	removeSockets(base)
 	results, _ := filepath.Glob("/var/lib/cni/results/" + bridge(id) + "-*")
 	for _, result := range results {
 		_ = os.Remove(result)
 	}
+	restoreForwarding(base)
 	problems = append(problems, os.RemoveAll(base))
 	// The programs insist on these folders. They are removed if nobody else has put anything there.
 	for _, dir := range []string{
@@ -81,34 +84,6 @@ func unmountBelow(base string) error {
 	return errors.Join(problems...)
 }
 
-// removeBridge takes the bridge down and deletes it. The pods' ends went with their network namespaces.
-func removeBridge(name string) error {
-	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open a socket: %w", err)
-	}
-	defer func() { _ = unix.Close(socket) }()
-	request, err := unix.NewIfreq(name)
-	if err != nil {
-		return fmt.Errorf("name the bridge: %w", err)
-	}
-	if err := unix.IoctlIfreq(socket, unix.SIOCGIFFLAGS, request); err != nil {
-		return nil // there is none
-	}
-	request.SetUint16(request.Uint16() &^ unix.IFF_UP)
-	if err := unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request); err != nil {
-		return fmt.Errorf("take the bridge %s down: %w", name, err)
-	}
-	raw, err := unix.BytePtrFromString(name)
-	if err != nil {
-		return fmt.Errorf("name the bridge: %w", err)
-	}
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCBRDELBR, uintptr(unsafe.Pointer(raw))); errno != 0 {
-		return fmt.Errorf("delete the bridge %s: %w", name, errno)
-	}
-	return nil
-}
-
 // removeLogLinks removes the links that the kubelet makes for log collectors.
 func removeLogLinks(base string) {
 	links, _ := filepath.Glob("/var/log/containers/*.log")
@@ -116,5 +91,50 @@ func removeLogLinks(base string) {
 		if target, err := os.Readlink(link); err == nil && strings.HasPrefix(target, base+"/") {
 			_ = os.Remove(link)
 		}
+	}
+}
+
+// kubeletSocket is where every kubelet listens for device plugins, whatever its root folder is.
+const kubeletSocket = "/var/lib/kubelet/device-plugins/kubelet.sock"
+
+// removeSockets removes the sockets outside base that killed shims and the kubelet left: those that nobody listens on.
+func removeSockets(base string) {
+	sockets := []string{kubeletSocket}
+	bundles, _ := filepath.Glob(base + "/state/io.containerd.runtime.v2.task/k8s.io/*/bootstrap.json")
+	for _, bundle := range bundles {
+		var shim struct{ Address string }
+		if data, err := os.ReadFile(bundle); err == nil && json.Unmarshal(data, &shim) == nil {
+			sockets = append(sockets, strings.TrimPrefix(shim.Address, "unix://"))
+		}
+	}
+	for _, socket := range sockets {
+		connection, err := net.Dial("unix", socket)
+		if err == nil {
+			_ = connection.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = os.Remove(socket)
+		}
+	}
+}
+
+const forwarding = "/proc/sys/net/ipv4/ip_forward"
+
+// rememberForwarding notes the setting that the bridge plugin is going to change.
+func rememberForwarding(base string) error {
+	value, err := os.ReadFile(forwarding)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", forwarding, err)
+	}
+	if err := os.MkdirAll(base, 0o755); err != nil {
+		return fmt.Errorf("make the node's folder: %w", err)
+	}
+	return os.WriteFile(filepath.Join(base, "ip_forward"), value, 0o600)
+}
+
+// restoreForwarding puts the setting back, unless another node still needs it.
+func restoreForwarding(base string) {
+	value, err := os.ReadFile(filepath.Join(base, "ip_forward"))
+	if others, _ := filepath.Glob("/sys/class/net/lk-*"); err == nil && len(others) == 0 {
+		_ = os.WriteFile(forwarding, value, 0o644)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // containerdConfig keeps containerd away from everything another containerd of the machine could use.
@@ -35,6 +36,12 @@ disabled_plugins = ["io.containerd.image-verifier.v1.bindir"]
   [plugins.'io.containerd.cri.v1.runtime'.cni]
     bin_dirs = ["%[5]s"]
     conf_dir = "%[1]s/cni"
+    use_internal_loopback = true # the plugin would leave files in /var/lib/cni
+  [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+      Root = "%[1]s/runc"
+      SystemdCgroup = false
 `
 
 // network gives pods addresses on a bridge that only this machine reaches: nothing is routed or masqueraded, so pods
@@ -53,7 +60,7 @@ const network = `{
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 containerRuntimeEndpoint: unix://%[1]s
-address: 127.0.0.1
+address: %[8]s
 port: %[2]d
 readOnlyPort: 0
 healthzPort: 0
@@ -72,6 +79,8 @@ makeIPTablesUtilChains: false
 podLogsDir: %[5]q
 volumePluginDir: %[6]q
 resolvConf: %[7]q
+# There is no DNS. Questions go to this node, which refuses them at once.
+clusterDNS: ["%[8]s"]
 oomScoreAdj: 0
 imageGCHighThresholdPercent: 100
 evictionHard: {memory.available: 50Mi, nodefs.available: "0%%", nodefs.inodesFree: "0%%", imagefs.available: "0%%"}
@@ -84,17 +93,13 @@ kubeAPIBurst: 200
 eventRecordQPS: 0
 `
 
-// writeConfigs lays out the node's folder.
-func (c Config) writeConfigs(kubeletPort int) error {
+// writeConfigs lays out the node's folder. The first address of the subnet is the node's.
+func (c Config) writeConfigs(subnet *net.IPNet, kubeletPort int) error {
 	base := Base(c.ID)
 	for _, dir := range []string{"cni", "kubelet", "logs"} {
 		if err := os.MkdirAll(filepath.Join(base, dir), 0o755); err != nil {
 			return fmt.Errorf("make the node's folder: %w", err)
 		}
-	}
-	subnet, err := freeSubnet(c.ID)
-	if err != nil {
-		return err
 	}
 	resolvConf := "/etc/resolv.conf"
 	if _, err := os.Stat(resolvConf); err != nil {
@@ -104,7 +109,7 @@ func (c Config) writeConfigs(kubeletPort int) error {
 		"containerd.toml":           fmt.Sprintf(containerdConfig, base, Socket(c.ID), snapshotter(base), PauseImage, c.CNIDir),
 		"cni/10-localkube.conflist": fmt.Sprintf(network, bridge(c.ID), base, subnet),
 		"kubelet.yaml": fmt.Sprintf(kubeletConfig, Socket(c.ID), kubeletPort, c.ClientCA, cgroupRoot(c.ID),
-			filepath.Join(base, "logs"), filepath.Join(base, "kubelet", "plugins"), resolvConf),
+			filepath.Join(base, "logs"), filepath.Join(base, "kubelet", "plugins"), resolvConf, gateway(subnet)),
 	} {
 		if err := os.WriteFile(filepath.Join(base, name), []byte(content), 0o600); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
@@ -115,10 +120,10 @@ func (c Config) writeConfigs(kubeletPort int) error {
 
 // freeSubnet picks a /24 that no interface of this machine has an address in. The search begins at a place given by the ID,
 // so that two nodes that start at the same moment choose differently.
-func freeSubnet(id string) (string, error) {
+func freeSubnet(id string) (*net.IPNet, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
-		return "", fmt.Errorf("list the addresses in use: %w", err)
+		return nil, fmt.Errorf("list the addresses in use: %w", err)
 	}
 	var start int
 	_, _ = fmt.Sscanf(id[:2], "%x", &start)
@@ -131,8 +136,15 @@ func freeSubnet(id string) (string, error) {
 			}
 		}
 		if !taken {
-			return subnet.String(), nil
+			return subnet, nil
 		}
 	}
-	return "", fmt.Errorf("every subnet of 10.213.0.0/16 is in use")
+	return nil, fmt.Errorf("every subnet of 10.213.0.0/16 is in use")
+}
+
+// gateway is the subnet's first address, which the bridge has.
+func gateway(subnet *net.IPNet) net.IP {
+	ip := slices.Clone(subnet.IP.To4())
+	ip[3]++
+	return ip
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -12,10 +14,15 @@ import (
 
 // dial connects to the node's containerd over its socket, which only root can open.
 func dial(id string) (*grpc.ClientConn, error) {
-	return grpc.NewClient("unix://"+Socket(id), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return grpc.NewClient("unix://"+Socket(id),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second}))
 }
 
 func criAnswers(ctx context.Context, id string) error {
+	if _, err := os.Stat(Socket(id)); err != nil {
+		return err // the client library would log every attempt
+	}
 	connection, err := dial(id)
 	if err != nil {
 		return err
@@ -26,7 +33,9 @@ func criAnswers(ctx context.Context, id string) error {
 		return err
 	}
 	for _, condition := range status.GetStatus().GetConditions() {
-		if !condition.GetStatus() {
+		// There are others, such as one about deprecated features, that stand in nobody's way.
+		needed := condition.GetType() == cri.RuntimeReady || condition.GetType() == cri.NetworkReady
+		if needed && !condition.GetStatus() {
 			return fmt.Errorf("%s: %s", condition.GetReason(), condition.GetMessage())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -56,12 +57,16 @@ func Run() int {
 
 type node struct {
 	config              Config
+	address             net.IP
 	line                *lifeline.Line
 	containerd, kubelet *process.Process
 }
 
 func (n *node) run(ctx context.Context) (err error) {
 	if err := Clean(n.config.ID); err != nil {
+		return err
+	}
+	if err := rememberForwarding(Base(n.config.ID)); err != nil {
 		return err
 	}
 	ports, err := process.FreePorts(1)
@@ -71,7 +76,15 @@ func (n *node) run(ctx context.Context) (err error) {
 	if err := makeCgroups(cgroupRoot(n.config.ID)); err != nil {
 		return err
 	}
-	if err := n.config.writeConfigs(ports[0]); err != nil {
+	subnet, err := freeSubnet(n.config.ID)
+	if err != nil {
+		return err
+	}
+	n.address = gateway(subnet)
+	if err := makeBridge(bridge(n.config.ID), n.address); err != nil {
+		return err
+	}
+	if err := n.config.writeConfigs(subnet, ports[0]); err != nil {
 		return err
 	}
 	if n.line, err = lifeline.New(); err != nil {
@@ -120,7 +133,7 @@ func (n *node) startKubelet() (err error) {
 		Name: "kubelet", Binary: filepath.Join(n.config.BinDir, "localkube"), LogDir: n.config.LogDir,
 		Args: []string{
 			"--config=" + filepath.Join(base, "kubelet.yaml"), "--kubeconfig=" + n.config.Kubeconfig, "--hostname-override=" + Name,
-			"--node-ip=127.0.0.1", "--root-dir=" + filepath.Join(base, "kubelet"), "--cert-dir=" + filepath.Join(base, "kubelet-pki"),
+			"--node-ip=" + n.address.String(), "--root-dir=" + filepath.Join(base, "kubelet"), "--cert-dir=" + filepath.Join(base, "kubelet-pki"),
 			"--node-labels=" + TypeLabel + "=" + TypeReal + "," + Label + "=" + LabelValue,
 		},
 	})
