@@ -33,7 +33,10 @@ var kinds = [maxObjects]objectKind{
 	{corev1.SchemeGroupVersion.WithKind("Service"), func() client.Object { return &corev1.Service{} }},
 	{appsv1.SchemeGroupVersion.WithKind("Deployment"), func() client.Object { return &appsv1.Deployment{} }},
 	{policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), func() client.Object { return &policyv1.PodDisruptionBudget{} }},
-	{autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), func() client.Object { return &autoscalingv2.HorizontalPodAutoscaler{} }},
+	{
+		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
+		func() client.Object { return &autoscalingv2.HorizontalPodAutoscaler{} },
+	},
 }
 
 // Kinds returns every kind that the chart may render, in the order in which they are applied.

@@ -16,17 +16,17 @@ import (
 )
 
 // mustLoad returns the embedded chart, and Helm's rendering of it.
-func mustLoad(t testing.TB) *chart.Chart {
-	t.Helper()
+func mustLoad(tb testing.TB) *chart.Chart {
+	tb.Helper()
 	loaded, err := loadChart()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return loaded
 }
 
-func helmRender(t testing.TB, loaded *chart.Chart, namespace, name string, values map[string]any) (map[string]string, error) {
-	t.Helper()
+func helmRender(tb testing.TB, loaded *chart.Chart, namespace, name string, values map[string]any) (map[string]string, error) {
+	tb.Helper()
 	data, err := chartutil.ToRenderValues(loaded, values, chartutil.ReleaseOptions{Name: name, Namespace: namespace}, nil)
 	if err != nil {
 		return nil, err
@@ -34,14 +34,14 @@ func helmRender(t testing.TB, loaded *chart.Chart, namespace, name string, value
 	return engine.Render(loaded, data)
 }
 
-func ownRender(t testing.TB, r *Renderer, namespace, name string, values map[string]any) map[string]string {
-	t.Helper()
+func ownRender(tb testing.TB, r *Renderer, namespace, name string, values map[string]any) map[string]string {
+	tb.Helper()
 	out := map[string]string{}
 	data := templateData(namespace, name, withDefaults(r.defaults, values))
 	for _, m := range r.manifests {
 		var text bytes.Buffer
 		if err := r.templates.ExecuteTemplate(&text, m.file, data); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		out["model-server/"+m.file] = string(dropNoValue(text.Bytes()))
 	}
@@ -50,21 +50,21 @@ func ownRender(t testing.TB, r *Renderer, namespace, name string, values map[str
 
 // valuesCases are values for the chart as such: all that the operator builds in the golden cases, written down beside
 // them, and what people give to plain Helm.
-func valuesCases(t testing.TB) map[string]map[string]any {
-	t.Helper()
+func valuesCases(tb testing.TB) map[string]map[string]any {
+	tb.Helper()
 	files, err := filepath.Glob("testdata/values/*.yaml")
 	if err != nil || len(files) < 28 {
-		t.Fatalf("%d files of values, error %v: run the golden test with -update", len(files), err)
+		tb.Fatalf("%d files of values, error %v: run the golden test with -update", len(files), err)
 	}
 	out := map[string]map[string]any{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		var values map[string]any
 		if err := yaml.Unmarshal(data, &values); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		out[strings.TrimSuffix(filepath.Base(file), ".yaml")] = values
 	}

@@ -33,31 +33,31 @@ type golden struct {
 	values map[string]any
 }
 
-func goldens(t testing.TB) []golden {
-	t.Helper()
+func goldens(tb testing.TB) []golden {
+	tb.Helper()
 	files, err := filepath.Glob("testdata/*" + inputSuffix)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	out := make([]golden, len(files))
 	for i, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), inputSuffix)
 		data, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
-		inputs := readInputs(t, data)
+		inputs := readInputs(tb, data)
 		built, err := values.Build(inputs)
 		if err != nil {
-			t.Fatalf("%s: build values: %v", name, err)
+			tb.Fatalf("%s: build values: %v", name, err)
 		}
 		out[i] = golden{name: name, inputs: inputs, values: built}
 	}
 	return out
 }
 
-func readInputs(t testing.TB, data []byte) resolve.Inputs {
-	t.Helper()
+func readInputs(tb testing.TB, data []byte) resolve.Inputs {
+	tb.Helper()
 	var model *aiv1.AIModel
 	var service *aiv1.InferenceService
 	var credentials *resolve.Credentials
@@ -65,24 +65,24 @@ func readInputs(t testing.TB, data []byte) resolve.Inputs {
 		var head struct {
 			Kind string `json:"kind"`
 		}
-		mustRead(t, yaml.Unmarshal(document, &head))
+		mustRead(tb, yaml.Unmarshal(document, &head))
 		switch head.Kind {
 		case "AIModel":
 			model = &aiv1.AIModel{}
-			mustRead(t, yaml.UnmarshalStrict(document, model))
+			mustRead(tb, yaml.UnmarshalStrict(document, model))
 		case "InferenceService":
 			service = &aiv1.InferenceService{}
-			mustRead(t, yaml.UnmarshalStrict(document, service))
+			mustRead(tb, yaml.UnmarshalStrict(document, service))
 		case "Secret":
 			secret := &corev1.Secret{}
-			mustRead(t, yaml.UnmarshalStrict(document, secret))
+			mustRead(tb, yaml.UnmarshalStrict(document, secret))
 			credentials = &resolve.Credentials{
 				SecretName: secret.Name,
 				ImagePull:  secret.Type == corev1.SecretTypeDockerConfigJson,
 				Keys:       slices.Sorted(maps.Keys(secret.StringData)),
 			}
 		default:
-			t.Fatalf("unexpected kind %q", head.Kind)
+			tb.Fatalf("unexpected kind %q", head.Kind)
 		}
 	}
 	if model.Namespace == "" {
@@ -97,33 +97,33 @@ func readInputs(t testing.TB, data []byte) resolve.Inputs {
 	return resolve.FromAIModel(model, credentials)
 }
 
-func mustRead(t testing.TB, err error) {
-	t.Helper()
+func mustRead(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
-func newRenderer(t testing.TB) *render.Renderer {
-	t.Helper()
+func newRenderer(tb testing.TB) *render.Renderer {
+	tb.Helper()
 	r, err := render.New()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return r
 }
 
-func renderGolden(t testing.TB, r *render.Renderer, g golden) []client.Object {
-	t.Helper()
+func renderGolden(tb testing.TB, r *render.Renderer, g golden) []client.Object {
+	tb.Helper()
 	objects, err := r.Render(g.inputs.Owner.Namespace, g.inputs.Owner.ChildName, g.values)
 	if err != nil {
-		t.Fatalf("%s: %v", g.name, err)
+		tb.Fatalf("%s: %v", g.name, err)
 	}
 	return objects
 }
 
-func toYAML(t testing.TB, objects []client.Object) []byte {
-	t.Helper()
+func toYAML(tb testing.TB, objects []client.Object) []byte {
+	tb.Helper()
 	var out bytes.Buffer
 	for i, obj := range objects {
 		if i > 0 {
@@ -131,7 +131,7 @@ func toYAML(t testing.TB, objects []client.Object) []byte {
 		}
 		data, err := yaml.Marshal(obj)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		out.Write(data)
 	}

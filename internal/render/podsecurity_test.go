@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func deployment(t testing.TB, objects []client.Object) *appsv1.Deployment {
-	t.Helper()
+func deployment(tb testing.TB, objects []client.Object) *appsv1.Deployment {
+	tb.Helper()
 	for _, obj := range objects {
 		if d, ok := obj.(*appsv1.Deployment); ok {
 			return d
 		}
 	}
-	t.Fatal("no Deployment is rendered")
+	tb.Fatal("no Deployment is rendered")
 	return nil
 }
 

@@ -28,11 +28,17 @@ func TestInvalidValuesAreTold(t *testing.T) {
 		"not one of":           {map[string]any{"shm": map[string]any{"mode": "auto"}}, "shm.mode", "value must be one of"},
 		"too small":            {map[string]any{"startup": map[string]any{"budgetSeconds": 0}}, "startup.budgetSeconds", "minimum"},
 		"null for a map":       {map[string]any{"drain": nil}, "", "drain may not be null"},
-		"label of the chart":   {map[string]any{"podLabels": map[string]any{"app.kubernetes.io/instance": "x"}}, "podLabels.app.kubernetes.io/instance", "is set by the chart"},
-		"managed-by":           {map[string]any{"podLabels": map[string]any{"app.kubernetes.io/managed-by": "x"}}, "podLabels.app.kubernetes.io/managed-by", "is set by the chart"},
-		"label not text":       {map[string]any{"podLabels": map[string]any{"x": true}}, "podLabels.x", "got boolean, want string"},
-		"not a quantity":       {map[string]any{"shm": map[string]any{"sizeLimit": "much"}}, "shm.sizeLimit", "does not match pattern"},
-		"volume with no name":  {map[string]any{"extraVolumes": []any{map[string]any{}}}, "extraVolumes.0", "name may not be null"},
+		"label of the chart": {
+			map[string]any{"podLabels": map[string]any{"app.kubernetes.io/instance": "x"}},
+			"podLabels.app.kubernetes.io/instance", "is set by the chart",
+		},
+		"managed-by": {
+			map[string]any{"podLabels": map[string]any{"app.kubernetes.io/managed-by": "x"}},
+			"podLabels.app.kubernetes.io/managed-by", "is set by the chart",
+		},
+		"label not text":      {map[string]any{"podLabels": map[string]any{"x": true}}, "podLabels.x", "got boolean, want string"},
+		"not a quantity":      {map[string]any{"shm": map[string]any{"sizeLimit": "much"}}, "shm.sizeLimit", "does not match pattern"},
+		"volume with no name": {map[string]any{"extraVolumes": []any{map[string]any{}}}, "extraVolumes.0", "name may not be null"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.values["image"] = "a:1"
@@ -129,17 +135,17 @@ func TestRenderingIsDeterministicAndConcurrent(t *testing.T) {
 }
 
 // theBenchmark is the golden case of a service as most people write it, with all five objects.
-func theBenchmark(t testing.TB, r *render.Renderer) golden {
-	t.Helper()
-	for _, g := range goldens(t) {
+func theBenchmark(tb testing.TB, r *render.Renderer) golden {
+	tb.Helper()
+	for _, g := range goldens(tb) {
 		if g.name == "service-default" {
-			if n := len(renderGolden(t, r, g)); n != len(render.Kinds()) {
-				t.Fatalf("it has %d objects", n)
+			if n := len(renderGolden(tb, r, g)); n != len(render.Kinds()) {
+				tb.Fatalf("it has %d objects", n)
 			}
 			return g
 		}
 	}
-	t.Fatal("it is gone")
+	tb.Fatal("it is gone")
 	return golden{}
 }
 

@@ -123,12 +123,15 @@ func TestArguments(t *testing.T) {
 				"--load-format=safetensors", "--port=9000", "--x=$(PORT)",
 			},
 		},
-		"format of no name":     {inputs(formatOf("pytorch")), []any{"acme/llama", "--served-model-name=llama-3-8b", "--port=8000"}},
-		"a claim":               {inputs(sourceOf("pvc://w/../a//b")), []any{"/mnt/models/a/b", "--served-model-name=llama-3-8b", "--port=8000"}},
-		"a whole claim":         {inputs(sourceOf("pvc://w")), []any{"/mnt/models", "--served-model-name=llama-3-8b", "--port=8000"}},
-		"custom has none":       {inputs(custom), []any{}},
-		"the user's alone":      {inputs(custom, func(in *resolve.Inputs) { in.Runtime.Args = []string{"{model}"} }), []any{"{model}"}},
-		"count is one at least": {inputs(func(in *resolve.Inputs) { in.Accelerator = &aiv1.Accelerator{} }), []any{"acme/llama", "--served-model-name=llama-3-8b", "--tensor-parallel-size=1", "--port=8000"}},
+		"format of no name": {inputs(formatOf("pytorch")), []any{"acme/llama", "--served-model-name=llama-3-8b", "--port=8000"}},
+		"a claim":           {inputs(sourceOf("pvc://w/../a//b")), []any{"/mnt/models/a/b", "--served-model-name=llama-3-8b", "--port=8000"}},
+		"a whole claim":     {inputs(sourceOf("pvc://w")), []any{"/mnt/models", "--served-model-name=llama-3-8b", "--port=8000"}},
+		"custom has none":   {inputs(custom), []any{}},
+		"the user's alone":  {inputs(custom, func(in *resolve.Inputs) { in.Runtime.Args = []string{"{model}"} }), []any{"{model}"}},
+		"count is one at least": {
+			inputs(func(in *resolve.Inputs) { in.Accelerator = &aiv1.Accelerator{} }),
+			[]any{"acme/llama", "--served-model-name=llama-3-8b", "--tensor-parallel-size=1", "--port=8000"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values, err := Build(tc.in)
@@ -193,7 +196,8 @@ func TestRoomIsMadeInPlace(t *testing.T) {
 }
 
 func TestOverlay(t *testing.T) {
-	values, err := Build(inputs(overlayOf(`{"drain": {"seconds": 3}, "healthPath": null, "shm": {"sizeLimit": "1Gi"}, "podLabels": {"a": "1"}}`)))
+	overlay := overlayOf(`{"drain": {"seconds": 3}, "healthPath": null, "shm": {"sizeLimit": "1Gi"}, "podLabels": {"a": "1"}}`)
+	values, err := Build(inputs(overlay))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +244,8 @@ func TestInvalidOverlays(t *testing.T) {
 
 func TestReservedValuesMayNotBeLaidOver(t *testing.T) {
 	for _, key := range []string{
-		"nameOverride", "managedBy", "owner", "scaleTarget", "replicas", "autoscaling", "accelerator", "port", "model", "credentials",
+		"nameOverride", "managedBy", "owner", "scaleTarget", "replicas", "autoscaling", "accelerator", "port", "model",
+		"credentials",
 	} {
 		for _, value := range []string{`"x"`, `{}`, `null`} {
 			_, err := Build(inputs(overlayOf(`{"` + key + `": ` + value + `}`)))
