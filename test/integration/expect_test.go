@@ -21,24 +21,19 @@ func expectReady(owners ...owner) {
 	}
 }
 
-// expectReason waits until an owner is not ready for that reason, with a message that has all the words.
-func expectReason(object owner, reason string, words ...string) {
-	ginkgo.GinkgoHelper()
-	var matchers []gomegatypes.GomegaMatcher
-	for _, word := range words {
-		matchers = append(matchers, ContainSubstring(word))
-	}
-	expectState(object, metav1.ConditionFalse, Equal(reason))
-	Expect(condition(object, aiv1.ConditionReady).Message).To(And(matchers...))
-}
-
 // expectReadyFor waits until an owner is ready for that reason.
 func expectReadyFor(object owner, reason string) {
 	ginkgo.GinkgoHelper()
 	expectState(object, metav1.ConditionTrue, Equal(reason))
 }
 
-func expectState(object owner, status metav1.ConditionStatus, reason gomegatypes.GomegaMatcher) {
+// expectReason waits until an owner is not ready for that reason, with a message that has all the words.
+func expectReason(object owner, reason string, words ...string) {
+	ginkgo.GinkgoHelper()
+	expectState(object, metav1.ConditionFalse, Equal(reason), words...)
+}
+
+func expectState(object owner, status metav1.ConditionStatus, reason gomegatypes.GomegaMatcher, words ...string) {
 	ginkgo.GinkgoHelper()
 	Eventually(func(g Gomega) {
 		g.Expect(refresh(object)).To(Succeed())
@@ -47,6 +42,9 @@ func expectState(object owner, status metav1.ConditionStatus, reason gomegatypes
 		g.Expect(ready.Status).To(Equal(status), story)
 		g.Expect(ready.Reason).To(reason, story)
 		g.Expect(ready.ObservedGeneration).To(Equal(object.GetGeneration()), story)
+		for _, word := range words {
+			g.Expect(ready.Message).To(ContainSubstring(word))
+		}
 	}).WithTimeout(healing).Should(Succeed())
 }
 

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"os"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
@@ -137,6 +138,14 @@ func decodeAll(file string) []*unstructured.Unstructured {
 		}
 		objects = append(objects, object)
 	}
+}
+
+// writeFile writes a value in YAML.
+func writeFile(file string, value any) {
+	ginkgo.GinkgoHelper()
+	data, err := yaml.Marshal(value)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
 }
 
 // children lists what an owner controls, as "Kind/name", sorted.
