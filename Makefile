@@ -174,11 +174,11 @@ test-integration: ## Run the integration tests only.
 	@hack/test.sh integration
 
 .PHONY: test-e2e
-test-e2e: modelserver ## Run the end-to-end tests; pods really run where this machine allows it.
+test-e2e: build modelserver ## Run the end-to-end tests; pods really run where this machine allows it.
 	@hack/test.sh e2e
 
 .PHONY: test-scale
-test-scale: ## Measure 300 services: time, requests and memory.
+test-scale: build ## Measure 300 services: time, requests and memory.
 	@hack/test.sh scale
 
 .PHONY: bench
