@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/monitoringv1"
 )
 
 // fields reads a YAML object as the comparison sees it.
@@ -145,6 +147,7 @@ func typedObject(t testing.TB, document []byte) client.Object {
 		"Deployment":              &appsv1.Deployment{},
 		"PodDisruptionBudget":     &policyv1.PodDisruptionBudget{},
 		"HorizontalPodAutoscaler": &autoscalingv2.HorizontalPodAutoscaler{},
+		"PodMonitor":              &monitoringv1.PodMonitor{},
 	}[meta.Kind]
 	if !ok {
 		t.Fatalf("no type for kind %q", meta.Kind)

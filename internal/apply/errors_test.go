@@ -37,6 +37,7 @@ func TestReasonAndRetryOfAnError(t *testing.T) {
 	}{
 		"the name belongs to somebody else": {&ConflictError{Kind: "Service", Name: "llama"}, aiv1.ReasonConflict, false},
 		"the object is being deleted":       {&TerminatingError{Kind: "Service", Name: "llama"}, aiv1.ReasonApplyFailed, false},
+		"the cluster lacks the API":         {&NotServedError{GVK: schema.GroupVersionKind{Kind: "PodMonitor"}}, aiv1.ReasonAPINotServed, false},
 		"a quota is used up": {
 			apierrors.NewForbidden(deployments, "llama", errors.New("exceeded quota: objects, requested: count/deployments.apps=1, used: 4, limited: 4")),
 			aiv1.ReasonQuotaExceeded, false},

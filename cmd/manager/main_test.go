@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runManager runs the command and returns what it wrote, to out and to standard error.
+func runManager(t *testing.T, args ...string) (out, errOut string, err error) {
+	t.Helper()
+	file, fileErr := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if fileErr != nil {
+		t.Fatal(fileErr)
+	}
+	defer file.Close()
+	stderr := os.Stderr
+	os.Stderr = file
+	defer func() { os.Stderr = stderr }()
+	var buffer bytes.Buffer
+	err = run(args, &buffer)
+	data, readErr := os.ReadFile(file.Name())
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	return buffer.String(), string(data), err
+}
+
+func TestRun(t *testing.T) {
+	// What gets as far as looking for a cluster finds none.
+	broken := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(broken, []byte("this is: [not a kubeconfig"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", broken)
+	for name, tc := range map[string]struct {
+		args    []string
+		wantOut string
+		wantErr string
+	}{
+		"the version":         {args: []string{"--version"}, wantOut: "development\n"},
+		"help":                {args: []string{"--help"}},
+		"help, in short":      {args: []string{"-h"}},
+		"an unknown flag":     {args: []string{"--nonsense"}, wantErr: "flag provided but not defined: -nonsense"},
+		"a bad number":        {args: []string{"--workers=many"}, wantErr: `invalid value "many" for flag -workers: parse error`},
+		"an argument":         {args: []string{"serve"}, wantErr: `unexpected argument "serve"; see --help`},
+		"a bad log format":    {args: []string{"--log-format=xml"}, wantErr: `--log-format must be json or text, not "xml"`},
+		"a bad log level":     {args: []string{"--log-level=loud"}, wantErr: `--log-level: unrecognized level: "loud"`},
+		"no cluster":          {args: nil, wantErr: "find the cluster: "},
+		"no cluster, in text": {args: []string{"--log-format=text", "--log-level=debug"}, wantErr: "find the cluster: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, _, err := runManager(t, tc.args...)
+			if out != tc.wantOut {
+				t.Errorf("output = %q, want %q", out, tc.wantOut)
+			}
+			if tc.wantErr == "" && err != nil {
+				t.Errorf("error = %v", err)
+			}
+			if tc.wantErr != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.wantErr)) {
+				t.Errorf("error = %v, want %q", err, tc.wantErr)
+			}
+		})
+	}
+}
+
+func TestHelpNamesEveryFlag(t *testing.T) {
+	_, help, err := runManager(t, "--help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"metrics-bind-address", "metrics-secure", "metrics-cert-dir", "health-probe-bind-address", "leader-elect",
+		"leader-elect-namespace", "watch-namespaces", "workers", "kube-api-qps", "kube-api-burst", "shutdown-timeout",
+		"log-format", "log-level", "version", "kubeconfig"} {
+		if !strings.Contains(help, "  -"+flag) {
+			t.Errorf("--help does not name --%s", flag)
+		}
+	}
+	if !strings.Contains(help, "Usage: manager [flags]") {
+		t.Errorf("--help says %q", help)
+	}
+}

@@ -1,0 +1,270 @@
+package setup
+
+import (
+	"context"
+	"flag"
+	"io"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/yaml"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
+	"github.com/aimodel-operator/aimodel-operator/internal/index"
+	"github.com/aimodel-operator/aimodel-operator/internal/watches"
+)
+
+func TestValidate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"the defaults":        {func(*Options) {}, ""},
+		"two namespaces":      {func(o *Options) { o.Namespaces = []string{"team-a", "team-b"} }, ""},
+		"no workers":          {func(o *Options) { o.Workers = 0 }, "--workers must be at least 1, not 0"},
+		"no requests":         {func(o *Options) { o.QPS = 0 }, "--kube-api-qps must be above 0, not 0"},
+		"fewer than none":     {func(o *Options) { o.QPS = -1.5 }, "--kube-api-qps must be above 0, not -1.5"},
+		"no requests at once": {func(o *Options) { o.Burst = 0 }, "--kube-api-burst must be at least 1, not 0"},
+		"a namespace that cannot be": {func(o *Options) { o.Namespaces = []string{"team-a", "Team_B"} },
+			`--watch-namespaces: "Team_B" is not the name of a namespace: ` +
+				`a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an ` +
+				`alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := Defaults()
+			tc.change(&options)
+			got := ""
+			if err := options.Validate(); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("error = %q\nwant    %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args    []string
+		want    func(*Options)
+		wantErr bool
+	}{
+		"none": {want: func(*Options) {}},
+		"all": {
+			args: []string{"--metrics-bind-address=0", "--metrics-secure=false", "--metrics-cert-dir=/certs", "--health-probe-bind-address=:1",
+				"--leader-elect=false", "--leader-elect-namespace=ops", "--watch-namespaces= a, b ,,c", "--workers=2", "--kube-api-qps=1.5",
+				"--kube-api-burst=3", "--shutdown-timeout=5s"},
+			want: func(o *Options) {
+				*o = Options{MetricsAddress: "0", MetricsCertDir: "/certs", ProbeAddress: ":1", LeaderElectNamespace: "ops",
+					Namespaces: []string{"a", "b", "c"}, Workers: 2, QPS: 1.5, Burst: 3, ShutdownTimeout: 5 * time.Second}
+			},
+		},
+		"all namespaces, said so": {args: []string{"--watch-namespaces="}, want: func(*Options) {}},
+		"not a number":            {args: []string{"--workers=many"}, wantErr: true},
+		"not a time":              {args: []string{"--shutdown-timeout=5"}, wantErr: true},
+		"not known":               {args: []string{"--nonsense"}, wantErr: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, want := Defaults(), Defaults()
+			flags := flag.NewFlagSet("manager", flag.ContinueOnError)
+			flags.SetOutput(io.Discard)
+			got.Bind(flags)
+			if err := flags.Parse(tc.args); (err != nil) != tc.wantErr {
+				t.Fatalf("error = %v, want one: %v", err, tc.wantErr)
+			}
+			if tc.wantErr {
+				return
+			}
+			tc.want(&want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEverySettingHasAFlag(t *testing.T) {
+	options := Defaults()
+	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
+	options.Bind(flags)
+	count := 0
+	flags.VisitAll(func(f *flag.Flag) {
+		count++
+		if f.Usage == "" {
+			t.Errorf("--%s has no help", f.Name)
+		}
+	})
+	if want := reflect.TypeFor[Options]().NumField(); count != want {
+		t.Errorf("%d flags for %d settings", count, want)
+	}
+}
+
+func TestASlimPodTellsAsMuch(t *testing.T) {
+	data, err := os.ReadFile("../diagnose/testdata/pods.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases map[string]struct {
+		Pod corev1.Pod `json:"pod"`
+	}
+	if err := yaml.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			pod := &tc.Pod
+			pod.Namespace, pod.Name, pod.UID, pod.ResourceVersion = "team-a", "llama-1", "uid", "7"
+			pod.Labels = map[string]string{aiv1.LabelInferenceService: "chat", aiv1.LabelManagedBy: aiv1.ManagedBy, "pod-template-hash": "x"}
+			pod.Annotations = map[string]string{aiv1.AnnotationOwner: "chat", "big": "story"}
+			pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+			pod.Spec.Volumes = []corev1.Volume{{Name: "big"}}
+			before := pod.DeepCopy()
+
+			object, err := slimPod(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slim, ok := object.(*corev1.Pod)
+			if !ok {
+				t.Fatalf("%T is no pod", object)
+			}
+			if diff := cmp.Diff(diagnose.Pod(pod), diagnose.Pod(slim)); diff != "" {
+				t.Errorf("finding (-whole +slim):\n%s", diff)
+			}
+			wantKind, wantName := index.OwnerOfPod(pod)
+			if kind, name := index.OwnerOfPod(slim); kind != wantKind || name != wantName {
+				t.Errorf("owner = %s %s, want %s %s", kind, name, wantKind, wantName)
+			}
+			if slim.Namespace != "team-a" || slim.Name != "llama-1" || slim.UID != "uid" || slim.ResourceVersion != "7" {
+				t.Errorf("identity = %v", slim.ObjectMeta)
+			}
+			if slim.ManagedFields != nil || slim.Spec.Volumes != nil || len(slim.Annotations) != 1 || len(slim.Labels) != 2 {
+				t.Errorf("keeps what nobody reads: %v %v", slim.ObjectMeta, slim.Spec.Volumes)
+			}
+			if diff := cmp.Diff(before, pod); diff != "" {
+				t.Errorf("the pod was changed (-before +after):\n%s", diff)
+			}
+			again, err := slimPod(slim)
+			if diff := cmp.Diff(object, again); diff != "" || err != nil {
+				t.Errorf("slim twice is another pod (%v):\n%s", err, diff)
+			}
+		})
+	}
+	service := &corev1.Service{}
+	if got, err := slimPod(service); got != any(service) || err != nil {
+		t.Errorf("something else became %v, %v", got, err)
+	}
+}
+
+func TestEveryCachedTypeIsListed(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := cacheOptions(nil)
+	if options.DefaultNamespaces != nil {
+		t.Errorf("namespaces = %v, want all", options.DefaultNamespaces)
+	}
+	listed := map[string]labels.Selector{}
+	for object, by := range options.ByObject {
+		gvk, err := apiutil.GVKForObject(object, scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed[gvk.Kind] = by.Label
+	}
+	for _, object := range cachedTypes() {
+		gvk, err := apiutil.GVKForObject(object, scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		selector, ok := listed[gvk.Kind]
+		if !ok {
+			t.Errorf("%s is read from the cache, and not listed", gvk.Kind)
+			continue
+		}
+		delete(listed, gvk.Kind)
+		all := selector == nil || selector.Empty()
+		if want := gvk.Group == aiv1.Group; all != want {
+			t.Errorf("all of %s are cached: %v, want %v", gvk.Kind, all, want)
+		}
+		if !all && !selector.Matches(labels.Set{aiv1.LabelManagedBy: aiv1.ManagedBy}) {
+			t.Errorf("%s of ours are not cached", gvk.Kind)
+		}
+	}
+	for kind := range listed {
+		t.Errorf("%s is listed, and not read from the cache", kind)
+	}
+	for _, object := range watches.OptionalChildTypes() {
+		if _, err := apiutil.GVKForObject(object, scheme); err != nil {
+			t.Errorf("%T: %v", object, err)
+		}
+	}
+}
+
+func TestNamespacesBoundTheCache(t *testing.T) {
+	got := cacheOptions([]string{"a", "b"}).DefaultNamespaces
+	if len(got) != 2 {
+		t.Errorf("namespaces = %v, want a and b", got)
+	}
+	for _, name := range []string{"a", "b"} {
+		if _, ok := got[name]; !ok {
+			t.Errorf("%s is not among %v", name, got)
+		}
+	}
+}
+
+func TestManagerOptions(t *testing.T) {
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := Defaults()
+	options.LeaderElectNamespace = "ops"
+	secure := managerOptions(options, scheme)
+	if !secure.Metrics.SecureServing || secure.Metrics.FilterProvider == nil {
+		t.Error("secure metrics are served to anybody")
+	}
+	if !secure.LeaderElection || secure.LeaderElectionNamespace != "ops" || secure.LeaderElectionID != leaseName {
+		t.Errorf("lease = %v %s/%s", secure.LeaderElection, secure.LeaderElectionNamespace, secure.LeaderElectionID)
+	}
+	if *secure.GracefulShutdownTimeout != options.ShutdownTimeout || secure.Controller.MaxConcurrentReconciles != options.Workers {
+		t.Errorf("shutdown in %s, %d workers", *secure.GracefulShutdownTimeout, secure.Controller.MaxConcurrentReconciles)
+	}
+	options.MetricsSecure = false
+	if plain := managerOptions(options, scheme); plain.Metrics.SecureServing || plain.Metrics.FilterProvider != nil {
+		t.Error("plain metrics ask for a token")
+	}
+	if got := controllerOptions(options); got.MaxConcurrentReconciles != options.Workers || got.RateLimiter == nil {
+		t.Errorf("controller options = %+v", got)
+	}
+}
+
+func TestAManagerOfBadOptionsIsNotMade(t *testing.T) {
+	options := Defaults()
+	options.Workers = 0
+	if _, err := Manager(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, options); err == nil || err.Error() != "--workers must be at least 1, not 0" {
+		t.Errorf("error = %v", err)
+	}
+	if _, err := Manager(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, Defaults()); err == nil {
+		t.Error("a manager without a cluster is made")
+	}
+}
+
+func TestStandbyWorkNeedsNoLease(t *testing.T) {
+	ran := false
+	work := standby(func(context.Context) error { ran = true; return nil })
+	if err := work.Start(t.Context()); err != nil || !ran || work.NeedLeaderElection() {
+		t.Errorf("error = %v, ran = %v, needs the lease = %v", err, ran, work.NeedLeaderElection())
+	}
+}
