@@ -15,7 +15,7 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
 
-// cycle is more than the pause after which the operator looks again at what no watch tells of.
+// cycle is long enough for a container to crash, and for a pull to be tried, several times.
 const cycle = 10 * time.Second
 
 var _ = ginkgo.Describe("Status", func() {
@@ -23,7 +23,9 @@ var _ = ginkgo.Describe("Status", func() {
 	ginkgo.BeforeEach(func() {
 		needSimulatedPods()
 		namespace = newNamespace()
-		create(newModel(namespace, "m"))
+		model := newModel(namespace, "m")
+		create(model)
+		expectReady(model)
 	})
 
 	// crashing makes a container fail every second.
@@ -61,15 +63,20 @@ var _ = ginkgo.Describe("Status", func() {
 			Expect(condition(service, aiv1.ConditionApplied).Status).To(Equal(metav1.ConditionTrue))
 			Expect(condition(service, aiv1.ConditionReady).Message).NotTo(MatchRegexp(service.Name + "-server-[0-9a-f]"))
 		}
-		// A failed pull is told in two ways, one after the other; both must read the same by now.
+		var versions []string
 		for _, service := range services {
-			before := service.DeepCopy()
-			Consistently(func(g Gomega) {
+			Eventually(func() int32 { _ = refresh(service); return service.Status.Replicas }).Should(BeEquivalentTo(1))
+			versions = append(versions, service.ResourceVersion)
+		}
+		// Meanwhile containers crash and pulls are tried again.
+		Consistently(func(g Gomega) {
+			for _, service := range services {
+				before := service.DeepCopy()
 				g.Expect(refresh(service)).To(Succeed())
 				g.Expect(service.Status).To(Equal(before.Status))
-				g.Expect(service.ResourceVersion).To(Equal(before.ResourceVersion))
-			}).WithTimeout(cycle / 5).Should(Succeed())
-		}
+				g.Expect(versions).To(ContainElement(service.ResourceVersion), service.Name)
+			}
+		}).WithTimeout(cycle).Should(Succeed())
 		for reason, service := range services {
 			expectEvents(service, corev1.EventTypeWarning, reason)
 		}
@@ -85,7 +92,8 @@ var _ = ginkgo.Describe("Status", func() {
 		Expect(condition(service, aiv1.ConditionProgressing).Reason).To(Equal(aiv1.ReasonCrashLoop))
 		edit(service, func() { service.Spec.ChartValues = nil })
 		expectReady(service)
-		expectEvents(service, corev1.EventTypeNormal, aiv1.ReasonReady, aiv1.ReasonReady)
+		expectEvents(service, corev1.EventTypeNormal, aiv1.ReasonReady, aiv1.ReasonRollingOut, aiv1.ReasonReady)
+		expectEvents(service, corev1.EventTypeWarning, aiv1.ReasonCrashLoop)
 	})
 
 	ginkgo.It("says that pods are on their way", func() {

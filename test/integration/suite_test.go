@@ -141,7 +141,7 @@ func newNamespace() string {
 		for _, kind := range primaries() {
 			Expect(k8s.DeleteAllOf(suiteCtx, kind, client.InNamespace(namespace.Name))).To(Succeed())
 		}
-		Expect(k8s.Delete(suiteCtx, namespace)).To(Succeed())
+		Expect(client.IgnoreNotFound(k8s.Delete(suiteCtx, namespace))).To(Succeed())
 	})
 	return namespace.Name
 }
