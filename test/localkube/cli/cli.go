@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/aimodel-operator/aimodel-operator/test/localkube/cluster"
 )
@@ -21,6 +22,8 @@ import (
 func Run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	// The linked-in programs have put their --version there, which is none of ours.
+	pflag.CommandLine = pflag.NewFlagSet("localkube", pflag.ContinueOnError)
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "localkube:", err)
 		return 1

@@ -57,6 +57,7 @@ type Cluster struct {
 	lock      *os.File
 	processes []*process.Process
 	realNode  *process.Process
+	cniDir    string
 	failed    chan error
 }
 
@@ -82,10 +83,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
 	defer cancel()
 	if err := c.start(ctx); err != nil {
-		keep := c.options.KeepData
-		c.options.KeepData = true // the logs are what is wanted now
+		// The logs are what is wanted now, if there are any and nobody has lost interest.
+		c.options.KeepData = c.options.KeepData || (len(c.processes) > 0 && !errors.Is(ctx.Err(), context.Canceled))
 		c.Stop()
-		c.options.KeepData = keep
 		return nil, err
 	}
 	return c, nil
@@ -99,7 +99,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 		return err
 	}
 	begin := time.Now()
-	for _, step := range []func(context.Context) error{c.startStorage, c.startRealNode, c.startControl, c.awaitRealNode, c.addNodes} {
+	for _, step := range []func(context.Context) error{c.checkRealNode, c.startStorage, c.startRealNode, c.startControl, c.awaitRealNode, c.addNodes} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -46,19 +46,25 @@ func (*Mode) Type() string { return "auto|on|off" }
 // realNodeGrace is how long the real node may take to remove its pods before it is killed, and cleaned up after.
 const realNodeGrace = 40 * time.Second
 
-// startRealNode starts the guard of the real node and returns at once: the node comes up while the control plane does.
-func (c *Cluster) startRealNode(context.Context) error {
+// checkRealNode finds out whether this machine can run one, before anything is started.
+func (c *Cluster) checkRealNode(context.Context) (err error) {
 	if c.options.RealNode == Off || c.options.RealNode == "" {
 		c.State.RealNodeReason = "not asked for (--real-node=off)"
 		return nil
 	}
-	binDir := filepath.Dir(c.options.Binary)
-	cniDir, err := realnode.Check(binDir)
-	if err != nil {
+	if c.cniDir, err = realnode.Check(filepath.Dir(c.options.Binary)); err != nil {
 		return c.noRealNode(err)
 	}
+	return nil
+}
+
+// startRealNode starts the guard of the real node and returns at once: the node comes up while the control plane does.
+func (c *Cluster) startRealNode(context.Context) error {
+	if c.cniDir == "" {
+		return nil
+	}
 	config := realnode.Config{
-		ID: realnode.ID(c.options.Dir), LogDir: c.layout.path("logs"), BinDir: binDir, CNIDir: cniDir,
+		ID: realnode.ID(c.options.Dir), LogDir: c.layout.path("logs"), BinDir: filepath.Dir(c.options.Binary), CNIDir: c.cniDir,
 		Kubeconfig: c.State.Kubeconfig, ClientCA: c.layout.creds.clientCA,
 	}
 	path, err := config.Write(c.options.Dir)
@@ -88,7 +94,7 @@ func (c *Cluster) awaitRealNode(ctx context.Context) error {
 	}
 	ready := func(ctx context.Context) error { return nodeReady(ctx, c.Client, realnode.Name) }
 	if err := c.realNode.Await(ctx, "the real node is Ready", ready); err != nil {
-		if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
+		if errors.Is(ctx.Err(), context.Canceled) {
 			return err
 		}
 		c.stopRealNode()
