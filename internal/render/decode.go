@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/monitoringv1"
 )
 
 // objectKind is one kind of object that the chart may render.
@@ -27,7 +29,7 @@ type objectKind struct {
 }
 
 // kinds lists every kind that the chart may render, in the order in which they are applied: what pods need before
-// the pods, what watches over them last.
+// the pods, what watches over them last, and last of all what a cluster may not know.
 var kinds = [maxObjects]objectKind{
 	{corev1.SchemeGroupVersion.WithKind("ServiceAccount"), func() client.Object { return &corev1.ServiceAccount{} }},
 	{corev1.SchemeGroupVersion.WithKind("Service"), func() client.Object { return &corev1.Service{} }},
@@ -37,6 +39,7 @@ var kinds = [maxObjects]objectKind{
 		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
 		func() client.Object { return &autoscalingv2.HorizontalPodAutoscaler{} },
 	},
+	{monitoringv1.GroupVersion.WithKind("PodMonitor"), func() client.Object { return &monitoringv1.PodMonitor{} }},
 }
 
 // Kinds returns every kind that the chart may render, in the order in which they are applied.
@@ -49,7 +52,7 @@ func Kinds() []schema.GroupVersionKind {
 }
 
 // maxObjects is the number of kinds: the chart renders at most one object of each.
-const maxObjects = 5
+const maxObjects = 6
 
 var (
 	errTwoDocuments = errors.New("has more than one object")
