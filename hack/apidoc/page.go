@@ -180,7 +180,7 @@ func boundsOf(s schema) string {
 	if len(s.Enum) > 0 {
 		var values []string
 		for _, value := range s.Enum {
-			values = append(values, fmt.Sprintf("`%v`", value))
+			values = append(values, "`"+fmt.Sprint(value)+"`")
 		}
 		bounds = append(bounds, "one of "+strings.Join(values, ", "))
 	}
@@ -227,7 +227,7 @@ func (p *page) constants(title string, prefixes ...string) {
 		var rows []string
 		for _, c := range group.constants {
 			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(c.name, prefix) }) {
-				rows = append(rows, fmt.Sprintf("| `%s` | %s |\n", c.value, cell(p.explain(c))))
+				rows = append(rows, fmt.Sprintf("| %s | %s |\n", "`"+c.value+"`", cell(p.explain(c))))
 			}
 		}
 		if len(rows) == 0 {

@@ -95,7 +95,7 @@ func (p *testPackage) of(name string) *testCase {
 	if !ok {
 		t = &testCase{}
 		p.tests[name] = t
-		if parent, _, ok := cutLast(name); ok {
+		if parent, ok := parentOf(name); ok {
 			p.of(parent).children++
 		}
 	}
@@ -135,7 +135,7 @@ func (r *report) ended(e event, p *testPackage, t *testCase) {
 			p.counts.Failed++
 			r.failures = append(r.failures, short(e.Package)+" "+e.Test)
 		}
-		if parent, _, ok := cutLast(e.Test); ok {
+		if parent, ok := parentOf(e.Test); ok {
 			p.of(parent).failedKids++
 		}
 		if t.failedKids == 0 || len(t.output) > 0 {
@@ -286,10 +286,11 @@ func short(pkg string) string {
 	return strings.TrimPrefix(pkg, "github.com/aimodel-operator/aimodel-operator/")
 }
 
-func cutLast(name string) (parent, rest string, ok bool) {
+// parentOf names the test that a subtest belongs to.
+func parentOf(name string) (parent string, ok bool) {
 	i := strings.LastIndex(name, "/")
 	if i < 0 {
-		return "", name, false
+		return "", false
 	}
-	return name[:i], name[i+1:], true
+	return name[:i], true
 }
