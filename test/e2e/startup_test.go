@@ -53,7 +53,7 @@ var _ = ginkgo.Describe("A model that", ginkgo.Ordered, func() {
 	})
 
 	ginkgo.It("does not load within its budget is restarted, and says so", func() {
-		expectReason(tooSlow, aiv1.ReasonCrashLoop)
+		expectReason(tooSlow, aiv1.ReasonCrashLoop, "exit code 0")
 		Expect(restarts(thePod(tooSlow))).To(BeNumerically(">", 0))
 	})
 

@@ -110,7 +110,7 @@ func startCluster(t *testing.T) {
 		}
 	})
 	if !kube.RealNode {
-		t.Skipf("SKIPPED, ALL OF IT: containers cannot run on this cluster (%s). They can on Linux, as root, "+
+		t.Skipf("SKIPPED, ALL OF IT: containers cannot run on this cluster: %s. They can on Linux, as root, "+
 			"with runc and the CNI plugins (Debian: apt-get install runc containernetworking-plugins).", kube.RealNodeReason)
 	}
 }
