@@ -108,7 +108,8 @@ type AIModelSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') || (self.matches('^https?://[^/]+') && isURL(self))",message="must be a path that starts with '/' or an http:// or https:// URL"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// resources is what the server container asks for and may use.
+	// resources is what the server container asks for and may use. An extended resource among its limits, such as
+	// nvidia.com/gpu, is the model's accelerator.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="resource claims are not supported",fieldPath=".claims"
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`

@@ -128,7 +128,7 @@ type InferenceServiceSpec struct {
 	// +required
 	Runtime Runtime `json:"runtime"`
 
-	// accelerator says which accelerators each replica gets. None by default.
+	// accelerator says which accelerators each replica gets. By default, the extended resource that resources ask for, if any.
 	// +optional
 	Accelerator *Accelerator `json:"accelerator,omitempty"`
 

@@ -16,9 +16,11 @@ type Inputs struct {
 	// Runtime is the server. Its Name is "custom" for an AIModel that brings its own image.
 	Runtime aiv1.Runtime
 
-	Replicas    int32
+	Replicas int32
+	// Accelerator is what the spec names as such, or else what its resources ask for. Nil when there is none.
 	Accelerator *aiv1.Accelerator
 	Autoscaling *aiv1.Autoscaling
+	// Resources are those beside the accelerators.
 	Resources   *corev1.ResourceRequirements
 	Placement   *aiv1.Placement
 	Disruption  *aiv1.Disruption

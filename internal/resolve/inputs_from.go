@@ -24,6 +24,7 @@ func IsURL(endpoint string) bool {
 
 // FromAIModel gives the Inputs of a model that brings its own image.
 func FromAIModel(model *aiv1.AIModel, credentials *Credentials) Inputs {
+	accelerator, resources := splitResources(model.Spec.Resources)
 	return Inputs{
 		Owner: Owner{
 			Kind:        KindAIModel,
@@ -40,13 +41,18 @@ func FromAIModel(model *aiv1.AIModel, credentials *Credentials) Inputs {
 			HealthPath: model.Spec.HealthPath,
 		},
 		Replicas:    ptr.Deref(model.Spec.Replicas, 1),
-		Resources:   model.Spec.Resources,
+		Accelerator: accelerator,
+		Resources:   resources,
 		Credentials: credentials,
 	}
 }
 
 // FromInferenceService gives the Inputs of a service of the given model.
 func FromInferenceService(svc *aiv1.InferenceService, model *aiv1.AIModel, credentials *Credentials) Inputs {
+	accelerator, resources := svc.Spec.Accelerator, svc.Spec.Resources
+	if accelerator == nil {
+		accelerator, resources = splitResources(resources)
+	}
 	return Inputs{
 		Owner: Owner{
 			Kind:        KindInferenceService,
@@ -58,9 +64,9 @@ func FromInferenceService(svc *aiv1.InferenceService, model *aiv1.AIModel, crede
 		Model:       modelFacts(model),
 		Runtime:     svc.Spec.Runtime,
 		Replicas:    ptr.Deref(svc.Spec.Replicas, 1),
-		Accelerator: svc.Spec.Accelerator,
+		Accelerator: accelerator,
 		Autoscaling: svc.Spec.Autoscaling,
-		Resources:   svc.Spec.Resources,
+		Resources:   resources,
 		Placement:   svc.Spec.Placement,
 		Disruption:  svc.Spec.Disruption,
 		Credentials: credentials,
