@@ -1,7 +1,8 @@
 package v1
 
 const (
-	// LabelAIModel names, on every child, the AIModel that it serves. Names over 63 characters are shortened and hashed.
+	// LabelAIModel names, on every child, the AIModel that it serves. A name over 63 characters is shortened and given a hash;
+	// so is one that ends like that, in a dash and ten hexadecimal digits.
 	LabelAIModel = Group + "/aimodel"
 	// LabelInferenceService names, on every child, the InferenceService that it belongs to. Shortened like LabelAIModel.
 	LabelInferenceService = Group + "/inferenceservice"

@@ -47,9 +47,10 @@ func InferenceServiceChild(name string) string {
 	return shorten(name, limit) + serviceSuffix
 }
 
-// LabelValue returns name as the value of a label: itself, or shortened and hashed when it is over 63 characters.
+// LabelValue returns name as the value of a label: itself, or shortened and hashed when it is over 63 characters or looks
+// like a shortened one.
 func LabelValue(name string) string {
-	if len(name) <= maxName {
+	if len(name) <= maxName && !hashedName.MatchString(name) {
 		return name
 	}
 	return shorten(name, maxName)

@@ -71,10 +71,6 @@ func TestNamesAreUnique(t *testing.T) {
 			}
 			children[child] = owner
 		}
-		// A label is for people to select by: a name that looks like a shortened one is not told apart from it.
-		if hashedName.MatchString(name) {
-			continue
-		}
 		if other, taken := labels[LabelValue(name)]; taken {
 			t.Errorf("%q and %q have the label %q", name, other, LabelValue(name))
 		}
@@ -102,6 +98,21 @@ func TestPlainNamesStayReadable(t *testing.T) {
 	}
 }
 
+func TestLabelsSayTheNameWhereverTheyCan(t *testing.T) {
+	for name, want := range map[string]string{
+		"llama":                 "llama",
+		"7b":                    "7b",
+		"a.b":                   "a.b",
+		strings.Repeat("a", 63): strings.Repeat("a", 63),
+		"a-0123456789":          "a-0123456789-",
+		strings.Repeat("a", 64): strings.Repeat("a", 52) + "-",
+	} {
+		if got := LabelValue(name); !strings.HasPrefix(got, want) || (strings.HasSuffix(want, "-") != (got != name)) {
+			t.Errorf("label of %q is %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestNamesStayTheSame(t *testing.T) {
 	// A changed name would replace every running server at an upgrade.
 	for got, want := range map[string]string{
@@ -109,6 +120,7 @@ func TestNamesStayTheSame(t *testing.T) {
 		InferenceServiceChild("7b"):                      "m-7b-925a7bf1cc-server",
 		AIModelChild(strings.Repeat("a.", 100) + "z"):    "a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-c95f95d046",
 		LabelValue(strings.Repeat("long-", 20) + "name"): "long-long-long-long-long-long-long-long-long-long-lo-8f24b2dceb",
+		LabelValue("a-0123456789"):                       "a-0123456789-14599cfd54",
 	} {
 		if got != want {
 			t.Errorf("name is %q, was %q", got, want)
@@ -126,8 +138,14 @@ func FuzzNames(f *testing.F) {
 		}
 		checkNames(t, name)
 		other := fmt.Sprintf("%s0", name[:min(len(name), 252)])
+		if name == other {
+			return
+		}
 		if AIModelChild(name) == AIModelChild(other) || InferenceServiceChild(name) == InferenceServiceChild(other) {
 			t.Errorf("%q and %q share a child", name, other)
+		}
+		if LabelValue(name) == LabelValue(other) {
+			t.Errorf("%q and %q share a label", name, other)
 		}
 	})
 }
