@@ -100,27 +100,32 @@ allowed() {
 	fi
 }
 
-case ${KUBECONFIG:-/} in
-/*) ;;
-*) KUBECONFIG=$PWD/$KUBECONFIG ;; # go test runs each package in its own folder
-esac
-
-[ $# -gt 0 ] || set -- unit modules integration
-verbose=""
-testsum=$PWD/bin/testsum
-CGO_ENABLED=0 go build -buildvcs=false -o "$testsum" ./hack/testsum || exit 1
-
-for name in "$@"; do
-	case $name in
-	unit | modules | integration | e2e | scale) "$name" ;;
-	*)
-		echo "hack/test.sh: there is no suite $name" >&2
-		exit 2
-		;;
+# One function, read before it runs: the script may be edited meanwhile.
+main() {
+	case ${KUBECONFIG:-/} in
+	/*) ;;
+	*) KUBECONFIG=$PWD/$KUBECONFIG ;; # go test runs each package in its own folder
 	esac
-done
 
-echo
-"$testsum" -total ${files[@]+"${files[@]}"} || status=1
-[ -n "${TEST_RECORDS:-}" ] || rm -rf "$records"
-exit $status
+	[ $# -gt 0 ] || set -- unit modules integration
+	verbose=""
+	testsum=$PWD/bin/testsum
+	CGO_ENABLED=0 go build -buildvcs=false -o "$testsum" ./hack/testsum || exit 1
+
+	for name in "$@"; do
+		case $name in
+		unit | modules | integration | e2e | scale) "$name" ;;
+		*)
+			echo "hack/test.sh: there is no suite $name" >&2
+			exit 2
+			;;
+		esac
+	done
+
+	echo
+	"$testsum" -total ${files[@]+"${files[@]}"} || status=1
+	[ -n "${TEST_RECORDS:-}" ] || rm -rf "$records"
+	exit $status
+}
+
+main "$@"

@@ -178,7 +178,7 @@ func (r *report) packageEnded(e event, p *testPackage) {
 // or whose TestMain failed. Such a failure belongs to no test, so it is counted as one.
 func (r *report) packageFailed(e event, p *testPackage) {
 	if e.FailedBuild != "" {
-		p.output = append(r.builds[e.FailedBuild], p.output...)
+		p.output = r.buildOutput(e.FailedBuild)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.tests)) {
 		if t := p.tests[name]; t.children == 0 {
@@ -192,6 +192,17 @@ func (r *report) packageFailed(e event, p *testPackage) {
 		r.failures = append(r.failures, short(e.Package))
 		r.print(fmt.Sprintf("\n  FAIL  %s\n%s\n", short(e.Package), indent(p.output)))
 	}
+}
+
+// buildOutput gives what the compiler said, the first time that it is asked for: many packages may need the one that does
+// not compile.
+func (r *report) buildOutput(importPath string) []string {
+	output, ok := r.builds[importPath]
+	if !ok {
+		return []string{importPath + " does not compile; see above\n"}
+	}
+	delete(r.builds, importPath)
+	return output
 }
 
 // finish prints what failed once more, in short, and gives the counts. A command that failed without a failed test, such

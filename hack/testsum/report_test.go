@@ -83,6 +83,18 @@ func TestReport(t *testing.T) {
 			has:    []string{"undefined: x"},
 		},
 		{
+			name: "a package that does not compile is explained once, whoever needs it",
+			events: []string{
+				`{"ImportPath":"p","Action":"build-output","Output":"./a.go:1:2: undefined: x\\n"}`,
+				`{"ImportPath":"p","Action":"build-fail"}`,
+				`{"Action":"fail","Package":"p","FailedBuild":"p"}`,
+				`{"Action":"fail","Package":"q","FailedBuild":"p"}`,
+			},
+			status: 1,
+			want:   counts{Failed: 2},
+			has:    []string{"undefined: x", "p does not compile; see above"},
+		},
+		{
 			name: "a test cut short by a panic or the time limit has failed",
 			events: []string{
 				`{"Action":"run","Package":"p","Test":"TestA"}`,
