@@ -34,12 +34,14 @@ func run(args []string, out io.Writer) error {
 	logging.bind(flags)
 	showVersion := flags.Bool("version", false, "print the version and end")
 	flags.Usage = func() {
-		fmt.Fprintln(flags.Output(), "manager serves the AIModels and InferenceServices of the cluster that KUBECONFIG, or the pod it runs in, points to.")
+		fmt.Fprintln(flags.Output(),
+			"manager serves the AIModels and InferenceServices of the cluster that KUBECONFIG, or the pod it runs in, points to.")
 		fmt.Fprintln(flags.Output(), "\nUsage: manager [flags]")
 		flags.PrintDefaults()
 	}
 	if kubeconfig := flag.Lookup("kubeconfig"); kubeconfig != nil {
-		flags.Var(kubeconfig.Value, kubeconfig.Name, "`file` that says how to reach the cluster; by default KUBECONFIG, then the pod's own account")
+		flags.Var(kubeconfig.Value, kubeconfig.Name,
+			"`file` that says how to reach the cluster; by default KUBECONFIG, then the pod's own account")
 	}
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):

@@ -15,7 +15,11 @@ func runManager(t *testing.T, args ...string) (out, errOut string, err error) {
 	if fileErr != nil {
 		t.Fatal(fileErr)
 	}
-	defer file.Close()
+	t.Cleanup(func() {
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	stderr := os.Stderr
 	os.Stderr = file
 	defer func() { os.Stderr = stderr }()

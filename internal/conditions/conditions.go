@@ -25,9 +25,13 @@ type Outcome struct {
 	Message string
 }
 
-// True, False and Unknown make Outcomes.
-func True(reason, message string) Outcome  { return Outcome{metav1.ConditionTrue, reason, message} }
+// True makes an Outcome that is good.
+func True(reason, message string) Outcome { return Outcome{metav1.ConditionTrue, reason, message} }
+
+// False makes an Outcome that is not good.
 func False(reason, message string) Outcome { return Outcome{metav1.ConditionFalse, reason, message} }
+
+// Unknown makes an Outcome of which nobody knows.
 func Unknown(reason, message string) Outcome {
 	return Outcome{metav1.ConditionUnknown, reason, message}
 }
