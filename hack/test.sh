@@ -6,7 +6,7 @@
 # Suites: unit, modules (the test tools' own tests), integration, e2e, scale.
 #
 # The last three run on a control plane that they start themselves, or on the cluster of KUBECONFIG where that is set.
-# GO_TEST_FLAGS is added to each `go test`, such as GO_TEST_FLAGS="-run TestScale -v".
+# GO_TEST_FLAGS is added to each `go test`, such as GO_TEST_FLAGS=-ginkgo.focus=conflict.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 

@@ -128,7 +128,7 @@ func (r *report) ended(e event, p *testPackage, t *testCase) {
 	}
 	if e.Action == "skip" && leaf {
 		p.counts.Skipped++
-		r.print(fmt.Sprintf("  skip  %s %s: %s\n", short(e.Package), e.Test, reason(t.output)))
+		r.print(fmt.Sprintf("  skip  %s %s: %s\n", short(e.Package), readable(e.Test), reason(t.output)))
 	}
 	if e.Action == "fail" {
 		if t.failedKids == 0 {
@@ -142,8 +142,8 @@ func (r *report) ended(e event, p *testPackage, t *testCase) {
 			r.print(fmt.Sprintf("\n  FAIL  %s %s (%.1f s)\n%s\n", short(e.Package), e.Test, e.Elapsed, indent(t.output)))
 		}
 	}
-	if r.verbose && e.Action == "pass" && !strings.Contains(e.Test, "/") {
-		r.print(fmt.Sprintf("  pass  %s (%.1f s)\n", e.Test, e.Elapsed))
+	if r.verbose && e.Action == "pass" && leaf {
+		r.print(fmt.Sprintf("  pass  %s (%s)\n", readable(e.Test), duration(e, t)))
 	}
 }
 
@@ -282,6 +282,17 @@ func isNoise(output string) bool {
 // reason is what a skipped test says, on one line.
 func reason(output []string) string {
 	return strings.Join(strings.Fields(strings.Join(output, " ")), " ")
+}
+
+// readable is the name of a test as it was written: go test puts underscores in the place of spaces.
+func readable(test string) string { return strings.ReplaceAll(test, "_", " ") }
+
+// duration is how long a test took: as it says itself, where it only reports what ran elsewhere, or as go test measured it.
+func duration(e event, t *testCase) string {
+	if _, took, ok := strings.Cut(reason(t.output), ": took "); ok {
+		return took
+	}
+	return fmt.Sprintf("%.1f s", e.Elapsed)
 }
 
 func indent(output []string) string {

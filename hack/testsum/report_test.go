@@ -141,6 +141,27 @@ func TestReport(t *testing.T) {
 	}
 }
 
+func TestReportOfEachTest(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	r := newReport(&out, true)
+	for _, line := range []string{
+		`{"Action":"run","Package":"p","Test":"TestSuite"}`,
+		`{"Action":"run","Package":"p","Test":"TestSuite/it_serves"}`,
+		`{"Action":"output","Package":"p","Test":"TestSuite/it_serves","Output":"    a_test.go:3: took 2.5s\n"}`,
+		`{"Action":"pass","Package":"p","Test":"TestSuite/it_serves"}`,
+		`{"Action":"pass","Package":"p","Test":"TestSuite","Elapsed":3}`,
+		`{"Action":"run","Package":"p","Test":"TestPlain"}`,
+		`{"Action":"pass","Package":"p","Test":"TestPlain","Elapsed":1.25}`,
+	} {
+		r.line([]byte(line))
+	}
+	want := "  pass  TestSuite/it serves (2.5s)\n  pass  TestPlain (1.2 s)\n"
+	if out.String() != want {
+		t.Errorf("output = %q, want %q", out.String(), want)
+	}
+}
+
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
