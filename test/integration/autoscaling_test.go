@@ -160,7 +160,7 @@ func expectReplicasWrittenBy(service *aiv1.InferenceService, writer string) {
 	Expect(refresh(service)).To(Succeed())
 	var writers []string
 	for _, entry := range service.ManagedFields {
-		fields := decode(string(entry.FieldsV1.Raw))
+		fields := decode(entry.FieldsV1.GetRawString())
 		if _, found, _ := unstructured.NestedFieldNoCopy(fields, "f:spec", "f:replicas"); found {
 			writers = append(writers, entry.Manager)
 		}

@@ -1,7 +1,10 @@
 package integration
 
 import (
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -9,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
@@ -18,30 +23,44 @@ import (
 var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
 	ownOperators()
 
-	ginkgo.It("are enough for everything it does, and reach no Secret that nobody lets it read", func() {
+	ginkgo.It("are what it uses, no more and no less, and reach no Secret that nobody lets it read", func() {
 		needSimulatedPods()
+		if servesPodMonitors() {
+			ginkgo.Skip("SKIPPED: this cluster serves PodMonitors already, and the spec installs its own")
+		}
 		home, namespace := newNamespace(), newNamespace()
+		installPodMonitors()
 		config := accountConfig(home)
-		bind(home, "", clusterRole("role.yaml", home+"-manager"))
+		role := clusterRole("role.yaml", home+"-manager")
+		bind(home, "", role)
 		o := runOperator(operatorSettings{namespaces: []string{namespace}, config: config})
 
-		model := newModel(namespace, "m", withImage, withReplicas(2))
-		service := newService(namespace, "s", "m", withAutoscaling(3))
+		// Every kind of child is created, changed and deleted.
+		model := newModel(namespace, "m", withImage)
+		service := newService(namespace, "s", "m", withAutoscaling(3), withValues("{podMonitor: {enabled: true}}"))
 		create(model, service)
 		expectReady(model, service)
-		edit(model, func() { model.Spec.ModelVersion = "2" })
-		edit(service, func() { service.Spec.Autoscaling, service.Spec.Replicas = nil, new(int32) })
-		expectReady(model)
+		edit(service, func() {
+			service.Spec.Autoscaling.MaxReplicas = 4
+			service.Spec.Disruption = &aiv1.Disruption{MinAvailable: ptr.To(intstr.FromInt32(1))}
+			service.Spec.Runtime.Args = []string{"--new"}
+			withValues("{podMonitor: {enabled: true, interval: 5s}, service: {annotations: {a: b}}, serviceAccount: {annotations: {a: b}}}")(&service.Spec)
+		})
+		expectReady(service)
+		edit(service, func() {
+			service.Spec.Autoscaling, service.Spec.Disruption, service.Spec.Replicas = nil, nil, new(int32)
+			withValues("{serviceAccount: {name: default}}")(&service.Spec)
+		})
 		expectReadyFor(service, aiv1.ReasonScaledToZero)
-		expectGone(autoscalerOf(namespace, "s-server"))
-		remove(serviceOf(namespace, "m"))
-		live(serviceOf(namespace, "m"))
+		Expect(children(service)).To(ConsistOf("Deployment/s-server", "Service/s-server"))
+		expectGone(podMonitorOf(namespace, "s-server"))
 		edit(model, func() { model.Spec.Image = "" })
 		expectReadyFor(model, aiv1.ReasonCatalogued)
 		Eventually(children).WithArguments(model).Should(BeEmpty())
-		// A Secret is none of these permissions' business.
+		expectEvents(model, corev1.EventTypeNormal, aiv1.ReasonReady, aiv1.ReasonCatalogued, "Deleted")
+
 		Expect(o.requests.forbidden()).To(BeEmpty())
-		expectEvents(model, corev1.EventTypeNormal, aiv1.ReasonReady, aiv1.ReasonRollingOut, aiv1.ReasonReady, aiv1.ReasonCatalogued, "Deleted")
+		Eventually(permissionsUsed).WithArguments(o).Should(ConsistOf(permissionsOf(role)))
 
 		create(&corev1.Secret{ObjectMeta: objectMeta(namespace, "keys"), StringData: map[string]string{"KEY": "x"}})
 		secretive := newModel(namespace, "secretive", withImage, withSecret("keys", ""))
@@ -54,6 +73,62 @@ var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
 		expectReady(secretive)
 	})
 })
+
+// permissionsOf lists what a role allows, as "verb group/resource".
+func permissionsOf(role *rbacv1.ClusterRole) []string {
+	var all []string
+	for _, rule := range role.Rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				// Nothing is sent to finalizers: to update them is what Kubernetes may ask of whoever sets owner references.
+				if strings.HasSuffix(resource, "/finalizers") {
+					continue
+				}
+				for _, verb := range rule.Verbs {
+					all = append(all, verb+" "+group+"/"+resource)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// permissionsUsed lists what an operator has asked the API server for, in the form of permissionsOf.
+func permissionsUsed(o *operator) []string {
+	used := map[string]bool{}
+	for _, sent := range o.requests.matching(func(request) bool { return true }) {
+		parts := strings.Split(strings.Trim(sent.path, "/"), "/")
+		group := ""
+		if parts[0] == "apis" && len(parts) > 1 {
+			group, parts = parts[1], parts[1:]
+		}
+		if len(parts) < 3 {
+			continue // discovery
+		}
+		if parts = parts[2:]; parts[0] == "namespaces" && len(parts) > 2 {
+			parts = parts[2:]
+		}
+		verb := map[string]string{http.MethodPost: "create", http.MethodPatch: "patch", http.MethodPut: "update", http.MethodDelete: "delete"}[sent.method]
+		switch {
+		case sent.watch:
+			verb = "watch"
+		case verb == "" && len(parts) > 1:
+			verb = "get"
+		case verb == "":
+			verb = "list"
+		}
+		resource := parts[0]
+		if len(parts) > 2 {
+			resource += "/" + parts[2]
+		}
+		used[verb+" "+group+"/"+resource] = true
+		if sent.watch {
+			// An API server that cannot send what there is at the beginning of a watch is asked for a list first.
+			used["list "+group+"/"+resource] = true
+		}
+	}
+	return slices.Collect(maps.Keys(used))
+}
 
 // clusterRole creates a role of the installation, under a name of the spec's own.
 func clusterRole(file, name string) *rbacv1.ClusterRole {

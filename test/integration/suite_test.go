@@ -38,8 +38,9 @@ const (
 )
 
 var (
-	suiteCtx context.Context
-	kube     *cluster.Cluster
+	suiteCtx, endSuite = context.WithCancel(context.Background())
+
+	kube *cluster.Cluster
 	// k8s is an administrator's client without a cache.
 	k8s client.Client
 	// simulated says whether the nodes make pods Ready, or fail, as the pods' annotations ask.
@@ -47,6 +48,7 @@ var (
 )
 
 func TestIntegration(t *testing.T) {
+	tests = t
 	RegisterFailHandler(ginkgo.Fail)
 	SetDefaultEventuallyTimeout(soon)
 	SetDefaultEventuallyPollingInterval(poll)
@@ -63,9 +65,7 @@ var _ = ginkgo.BeforeSuite(func() {
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logr.Discard())
 
-	var cancel context.CancelFunc
-	suiteCtx, cancel = context.WithCancel(context.Background())
-	ginkgo.DeferCleanup(cancel)
+	ginkgo.DeferCleanup(endSuite)
 
 	var err error
 	kube, err = cluster.Start(suiteCtx, cluster.Options{
@@ -136,6 +136,7 @@ func newNamespace() string {
 	ginkgo.GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "it-"}}
 	Expect(k8s.Create(suiteCtx, namespace)).To(Succeed())
+	used = append(used, namespace.Name)
 	ginkgo.DeferCleanup(func() {
 		// The owners go first: the operator would make their children anew.
 		for _, kind := range primaries() {
