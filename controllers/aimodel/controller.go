@@ -24,7 +24,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 }
 
-// +kubebuilder:rbac:groups=ai.example.com,resources=aimodels,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ai.example.com,resources=aimodels,verbs=list;watch
 // +kubebuilder:rbac:groups=ai.example.com,resources=aimodels/status,verbs=patch
 // +kubebuilder:rbac:groups=ai.example.com,resources=aimodels/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=create;delete;get;list;patch;watch

@@ -26,7 +26,7 @@ type Reconciler struct {
 
 // The permissions for children are declared with the AIModel controller, which keeps the same kinds.
 //
-// +kubebuilder:rbac:groups=ai.example.com,resources=aimodels;inferenceservices,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ai.example.com,resources=aimodels;inferenceservices,verbs=list;watch
 // +kubebuilder:rbac:groups=ai.example.com,resources=inferenceservices/status,verbs=patch
 // +kubebuilder:rbac:groups=ai.example.com,resources=inferenceservices/finalizers,verbs=update
 
