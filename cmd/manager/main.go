@@ -33,10 +33,12 @@ func run(args []string, out io.Writer) error {
 	options.Bind(flags)
 	logging.bind(flags)
 	showVersion := flags.Bool("version", false, "print the version and end")
-	flags.Usage = func() {
-		fmt.Fprintln(flags.Output(),
+	flags.SetOutput(io.Discard) // an error is told once, by main
+	help := func() {
+		flags.SetOutput(out)
+		fmt.Fprintln(out,
 			"manager serves the AIModels and InferenceServices of the cluster that KUBECONFIG, or the pod it runs in, points to.")
-		fmt.Fprintln(flags.Output(), "\nUsage: manager [flags]")
+		fmt.Fprintln(out, "\nUsage: manager [flags]")
 		flags.PrintDefaults()
 	}
 	if kubeconfig := flag.Lookup("kubeconfig"); kubeconfig != nil {
@@ -45,9 +47,10 @@ func run(args []string, out io.Writer) error {
 	}
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
+		help()
 		return nil
 	case err != nil:
-		return err
+		return fmt.Errorf("%w; see --help", err)
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
 	case *showVersion:

@@ -45,8 +45,8 @@ func TestRun(t *testing.T) {
 		wantErr string
 	}{
 		"the version":         {args: []string{"--version"}, wantOut: "development\n"},
-		"help":                {args: []string{"--help"}},
-		"help, in short":      {args: []string{"-h"}},
+		"help":                {args: []string{"--help"}, wantOut: "manager serves"},
+		"help, in short":      {args: []string{"-h"}, wantOut: "manager serves"},
 		"an unknown flag":     {args: []string{"--nonsense"}, wantErr: "flag provided but not defined: -nonsense"},
 		"a bad number":        {args: []string{"--workers=many"}, wantErr: `invalid value "many" for flag -workers: parse error`},
 		"an argument":         {args: []string{"serve"}, wantErr: `unexpected argument "serve"; see --help`},
@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, _, err := runManager(t, tc.args...)
-			if out != tc.wantOut {
+			if !strings.HasPrefix(out, tc.wantOut) || (tc.wantOut == "" && out != "") {
 				t.Errorf("output = %q, want %q", out, tc.wantOut)
 			}
 			if tc.wantErr == "" && err != nil {
@@ -71,7 +71,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestHelpNamesEveryFlag(t *testing.T) {
-	_, help, err := runManager(t, "--help")
+	help, _, err := runManager(t, "--help")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -313,7 +313,8 @@ func TestPrune(t *testing.T) {
 		"of an earlier owner":            {live: func(s *corev1.Service) { s.OwnerReferences = []metav1.OwnerReference{ownerReference(older)} }, recorded: []aiv1.InventoryEntry{entry}, wantLive: true},
 		"gone while we delete it":        {live: func(s *corev1.Service) { s.OwnerReferences = ours }, recorded: []aiv1.InventoryEntry{entry}, fail: apierrors.NewNotFound(schema.GroupResource{}, "llama"), wantLive: true},
 		"replaced while we delete it":    {live: func(s *corev1.Service) { s.OwnerReferences = ours }, recorded: []aiv1.InventoryEntry{entry}, fail: apierrors.NewConflict(schema.GroupResource{}, "llama", errors.New("uid")), wantErr: true, wantLive: true},
-		"of a kind that nobody knows":    {recorded: []aiv1.InventoryEntry{{APIVersion: "x.example.com/v1", Kind: "X", Name: "llama"}}, wantErr: true},
+		"of a kind that nobody knows":    {recorded: []aiv1.InventoryEntry{{APIVersion: "x.example.com/v1", Kind: "X", Name: "llama"}, entry}, live: func(s *corev1.Service) { s.OwnerReferences = ours }, want: deleted},
+		"of a kind that is not ours":     {recorded: []aiv1.InventoryEntry{{APIVersion: "v1", Kind: "Secret", Name: "llama"}}},
 		"another version of a kept kind": {recorded: []aiv1.InventoryEntry{{APIVersion: "apps/v1", Kind: "Deployment", Name: "other"}}, objects: []Object{prepare(t, deployment())}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,7 +351,7 @@ func TestADeleteHoldsToTheObjectThatWasLookedAt(t *testing.T) {
 			return nil
 		},
 	})
-	applier := &Applier{Client: c, Live: c}
+	applier := &Applier{Client: c, Live: c, Kinds: testKinds}
 	_, err := applier.Prune(t.Context(), owner(), []aiv1.InventoryEntry{{APIVersion: "v1", Kind: "Service", Name: "llama"}}, nil)
 	if err != nil {
 		t.Fatal(err)

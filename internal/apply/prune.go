@@ -32,6 +32,10 @@ func (a *Applier) Prune(ctx context.Context, owner client.Object, recorded []aiv
 		if slices.Contains(keep, entry) {
 			continue
 		}
+		// Status can be edited by hand: what no chart renders is nothing of ours.
+		if !slices.Contains(a.Kinds, schema.FromAPIVersionAndKind(entry.APIVersion, entry.Kind)) {
+			continue
+		}
 		deleted, err := a.pruneOne(ctx, owner, entry)
 		if err != nil {
 			return changes, fmt.Errorf("delete %s %q: %w", entry.Kind, entry.Name, err)

@@ -29,7 +29,11 @@ func (p *Pipeline) Run(ctx context.Context, scope *Scope, resolveStep Step) (ctr
 	err := p.change(ctx, scope, resolveStep)
 	observeErr := p.Observe(ctx, scope)
 	result, err := verdict(err)
-	return result, errors.Join(err, observeErr)
+	if observeErr != nil {
+		// An error is tried again by itself, and sooner.
+		return ctrl.Result{}, errors.Join(err, observeErr)
+	}
+	return result, err
 }
 
 // change runs the steps that depend on one another.

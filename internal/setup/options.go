@@ -78,7 +78,7 @@ func (o *Options) Validate() error {
 	if o.Workers < 1 {
 		return fmt.Errorf("--workers must be at least 1, not %d", o.Workers)
 	}
-	if o.QPS <= 0 {
+	if !(o.QPS > 0) { // so that NaN is refused too
 		return fmt.Errorf("--kube-api-qps must be above 0, not %g", o.QPS)
 	}
 	if o.Burst < 1 {
