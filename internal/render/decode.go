@@ -29,11 +29,11 @@ type objectKind struct {
 }
 
 // kinds lists every kind that the chart may render, in the order in which they are applied: what pods need before
-// the pods, what watches over them last, and last of all what a cluster may not know.
+// the pods, then the pods, which take longest to come up, and last of all what a cluster may not know.
 var kinds = [maxObjects]objectKind{
 	{corev1.SchemeGroupVersion.WithKind("ServiceAccount"), func() client.Object { return &corev1.ServiceAccount{} }},
-	{corev1.SchemeGroupVersion.WithKind("Service"), func() client.Object { return &corev1.Service{} }},
 	{appsv1.SchemeGroupVersion.WithKind("Deployment"), func() client.Object { return &appsv1.Deployment{} }},
+	{corev1.SchemeGroupVersion.WithKind("Service"), func() client.Object { return &corev1.Service{} }},
 	{policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), func() client.Object { return &policyv1.PodDisruptionBudget{} }},
 	{
 		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),

@@ -43,7 +43,7 @@ func Defaults() Options {
 		MetricsSecure:   true,
 		ProbeAddress:    ":8081",
 		LeaderElect:     true,
-		Workers:         8,
+		Workers:         16,
 		QPS:             500,
 		Burst:           1000,
 		ShutdownTimeout: 20 * time.Second,

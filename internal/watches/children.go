@@ -15,8 +15,8 @@ import (
 func ChildTypes() []client.Object {
 	return []client.Object{
 		&corev1.ServiceAccount{},
-		&corev1.Service{},
 		&appsv1.Deployment{},
+		&corev1.Service{},
 		&policyv1.PodDisruptionBudget{},
 		&autoscalingv2.HorizontalPodAutoscaler{},
 	}
