@@ -38,6 +38,8 @@ const (
 	ReasonModelNotFound = "ModelNotFound"
 	// ReasonModelNotResolved: the AIModel exists, but its own references do not resolve.
 	ReasonModelNotResolved = "ModelNotResolved"
+	// ReasonModelNotObserved: the AIModel exists, and the operator is about to look at it.
+	ReasonModelNotObserved = "ModelNotObserved"
 	// ReasonModelServedElsewhere: the AIModel's endpoint is a URL, so there is nothing to serve.
 	ReasonModelServedElsewhere = "ModelServedElsewhere"
 	// ReasonSecretNotFound: the Secret named by credentialsRef does not exist.

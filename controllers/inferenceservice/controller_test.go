@@ -129,7 +129,7 @@ func TestReconcile(t *testing.T) {
 	}{
 		"its model is there":          {[]client.Object{service("chat"), model()}, "False RollingOut", "http://chat-server.team-a.svc.cluster.local:80/v1"},
 		"its model does not exist":    {[]client.Object{service("chat")}, "False ModelNotFound", ""},
-		"its model was not looked at": {[]client.Object{service("chat"), unresolved}, "False ModelNotResolved", ""},
+		"its model was not looked at": {[]client.Object{service("chat"), unresolved}, "False ModelNotObserved", ""},
 		"its runtime cannot read it": {[]client.Object{service("chat"), func() client.Object {
 			m := model()
 			m.Spec.Source.URI = "s3://bucket/llama"

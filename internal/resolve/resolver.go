@@ -97,7 +97,7 @@ func modelResolved(model *aiv1.AIModel) error {
 	resolved := meta.FindStatusCondition(model.Status.Conditions, aiv1.ConditionResolved)
 	if resolved == nil {
 		return &Problem{
-			Reason:  aiv1.ReasonModelNotResolved,
+			Reason:  aiv1.ReasonModelNotObserved,
 			Message: fmt.Sprintf("AIModel %q has not been looked at yet", model.Name),
 			Wakes:   true,
 		}

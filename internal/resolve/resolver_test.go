@@ -219,7 +219,7 @@ func TestInferenceService(t *testing.T) {
 		"its model answers on a path": {model: model(func(m *aiv1.AIModel) { m.Spec.Endpoint = "/v1" })},
 		"its model was not looked at": {
 			model: model(func(m *aiv1.AIModel) { m.Status.Conditions = nil }),
-			wantProblem: &Problem{Reason: aiv1.ReasonModelNotResolved, Wakes: true,
+			wantProblem: &Problem{Reason: aiv1.ReasonModelNotObserved, Wakes: true,
 				Message: `AIModel "llama" has not been looked at yet`},
 		},
 		"its model was looked at before its last change": {model: model(resolved(metav1.ConditionTrue, 2, ""))},

@@ -28,6 +28,7 @@ var onTheWay = map[string]bool{
 	aiv1.ReasonNoReplicaAvailable: true,
 	aiv1.ReasonNotObserved:        true,
 	aiv1.ReasonApplying:           true,
+	aiv1.ReasonModelNotObserved:   true,
 }
 
 // Record sends the events of one pass: the transition of Ready, and the changes that a user would ask about.
@@ -35,10 +36,8 @@ func Record(recorder events.EventRecorder, owner Owner, before []metav1.Conditio
 	if event := readyEvent(before, owner.GetConditions()); event != nil {
 		send(recorder, owner, *event)
 	}
-	for _, change := range scope.changes {
-		if event := changeEvent(change); event != nil {
-			send(recorder, owner, *event)
-		}
+	for _, event := range changeEvents(scope.changes) {
+		send(recorder, owner, event)
 	}
 }
 
@@ -56,7 +55,7 @@ func readyEvent(before, after []metav1.Condition) *Event {
 		if !wasReady {
 			return nil
 		}
-	case is.Status == metav1.ConditionFalse && is.Reason != aiv1.ReasonModelNotResolved:
+	case is.Status == metav1.ConditionFalse:
 		event.Type = corev1.EventTypeWarning
 	}
 	if event.Note == "" {
@@ -65,18 +64,32 @@ func readyEvent(before, after []metav1.Condition) *Event {
 	return event
 }
 
-// changeEvent tells of what the operator mended or took away. What it created or updated, the user asked for.
-func changeEvent(change apply.Change) *Event {
-	event := &Event{Type: corev1.EventTypeNormal, Reason: string(change.Action), Action: "Apply"}
-	switch change.Action {
-	case apply.Repaired:
-		event.Note = change.Kind + " " + change.Name + " had been changed by somebody else and was put back"
-	case apply.Deleted:
-		event.Note = change.Kind + " " + change.Name + " is no longer needed and was deleted"
-	default:
-		return nil
+// changeEvents tells of what the operator mended or took away, all of one kind of change in one event: several events of
+// one reason would count as one that repeats. What the operator created or updated, the user asked for.
+func changeEvents(changes []apply.Change) []Event {
+	var all []Event
+	for _, told := range []struct {
+		action    apply.Action
+		one, many string
+	}{
+		{apply.Repaired, " had been changed by somebody else and was put back", " had been changed by somebody else and were put back"},
+		{apply.Deleted, " is no longer needed and was deleted", " are no longer needed and were deleted"},
+	} {
+		var names []string
+		for _, change := range changes {
+			if change.Action == told.action {
+				names = append(names, change.Kind+" "+change.Name)
+			}
+		}
+		end := told.one
+		if len(names) > 1 {
+			end = told.many
+		}
+		if len(names) > 0 {
+			all = append(all, Event{corev1.EventTypeNormal, string(told.action), "Apply", strings.Join(names, ", ") + end})
+		}
 	}
-	return event
+	return all
 }
 
 func send(recorder events.EventRecorder, owner Owner, event Event) {

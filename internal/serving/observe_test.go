@@ -151,16 +151,18 @@ func TestEvents(t *testing.T) {
 		"stays in trouble, in other words": {before: ready("False", "CrashLoop", "a"), after: ready("False", "CrashLoop", "b")},
 		"another trouble": {before: ready("False", "CrashLoop", "a"), after: ready("False", "OOMKilled", "b"),
 			want: []Event{{"Warning", "OOMKilled", "Reconcile", "b"}}},
-		"waits for its model": {after: ready("False", "ModelNotResolved", "not yet"),
-			want: []Event{{"Normal", "ModelNotResolved", "Reconcile", "not yet"}}},
+		"waits for its model": {after: ready("False", "ModelNotObserved", "not yet")},
+		"has a model that does not resolve": {after: ready("False", "ModelNotResolved", "no Secret"),
+			want: []Event{{"Warning", "ModelNotResolved", "Reconcile", "no Secret"}}},
 		"is paused": {before: ready("True", "Ready", ""), after: ready("Unknown", "Paused", "by you"),
 			want: []Event{{"Normal", "Paused", "Reconcile", "by you"}}},
 		"children": {
 			changes: []apply.Change{{Action: apply.Created, Kind: "Service", Name: "a"}, {Action: apply.Updated, Kind: "Deployment", Name: "a"},
-				{Action: apply.Repaired, Kind: "Deployment", Name: "a"}, {Action: apply.Deleted, Kind: "Service", Name: "b"}},
+				{Action: apply.Repaired, Kind: "Deployment", Name: "a"}, {Action: apply.Deleted, Kind: "Service", Name: "b"},
+				{Action: apply.Deleted, Kind: "ServiceAccount", Name: "b"}},
 			want: []Event{
 				{"Normal", "Repaired", "Apply", "Deployment a had been changed by somebody else and was put back"},
-				{"Normal", "Deleted", "Apply", "Service b is no longer needed and was deleted"},
+				{"Normal", "Deleted", "Apply", "Service b, ServiceAccount b are no longer needed and were deleted"},
 			},
 		},
 	} {

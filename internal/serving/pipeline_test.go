@@ -201,8 +201,8 @@ func TestAPassThatSucceeds(t *testing.T) {
 	}
 	want := []aiv1.InventoryEntry{
 		{APIVersion: "v1", Kind: "ServiceAccount", Name: "llama"},
-		{APIVersion: "v1", Kind: "Service", Name: "llama"},
 		{APIVersion: "apps/v1", Kind: "Deployment", Name: "llama"},
+		{APIVersion: "v1", Kind: "Service", Name: "llama"},
 	}
 	if diff := cmp.Diff(want, m.Status.Inventory); diff != "" {
 		t.Errorf("inventory (-want +got):\n%s", diff)

@@ -57,6 +57,12 @@ var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
 		edit(model, func() { model.Spec.Image = "" })
 		expectReadyFor(model, aiv1.ReasonCatalogued)
 		Eventually(children).WithArguments(model).Should(BeEmpty())
+		// The same again: an event that repeats is patched, not created.
+		edit(model, func() { withImage(&model.Spec) })
+		expectReady(model)
+		edit(model, func() { model.Spec.Image = "" })
+		expectReadyFor(model, aiv1.ReasonCatalogued)
+		Eventually(children).WithArguments(model).Should(BeEmpty())
 		expectEvents(model, corev1.EventTypeNormal, aiv1.ReasonReady, aiv1.ReasonCatalogued, "Deleted")
 
 		Expect(o.requests.forbidden()).To(BeEmpty())
