@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
@@ -126,8 +127,25 @@ func (a *Applier) update(ctx context.Context, owner client.Object, object Object
 	request := object.request(appliedPrefix)
 	// The identity check above spoke of the cached object; this makes the API server hold us to it.
 	request.SetUID(live.GetUID())
-	return action, a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(request),
+	err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(request),
 		client.FieldOwner(aiv1.ManagedBy), client.ForceOwnership)
+	if apierrors.IsInvalid(err) {
+		err = a.replace(ctx, object, live)
+	}
+	return action, err
+}
+
+// replace mends what an apply cannot. An apply adds to keyed lists: when somebody changed the key of an entry, such as
+// the number of a port, their entry stays beside ours, and the API server refuses the two. A merge patch puts whole lists
+// in place of what is there. Its fields are recorded like those of a create, and so it is marked like one.
+func (a *Applier) replace(ctx context.Context, object Object, live client.Object) error {
+	request := object.request(createdPrefix)
+	request.SetUID(live.GetUID())
+	data, err := request.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	return a.Client.Patch(ctx, live, client.RawPatch(types.MergePatchType, data), client.FieldOwner(aiv1.ManagedBy))
 }
 
 func (a *Applier) get(ctx context.Context, reader client.Reader, object Object) (client.Object, error) {

@@ -30,39 +30,51 @@ var testKinds = []schema.GroupVersionKind{
 type cluster struct {
 	client.WithWatch
 	creates, applies, patches, deletes int
-	// fail makes a verb fail.
-	fail map[string]error
+	// fail makes a verb fail: as often as failures says, or always.
+	fail     map[string]error
+	failures map[string]int
+}
+
+// failure returns the error that a call of the verb meets.
+func (c *cluster) failure(verb string) error {
+	if left, counted := c.failures[verb]; counted {
+		if left == 0 {
+			return nil
+		}
+		c.failures[verb]--
+	}
+	return c.fail[verb]
 }
 
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	t.Helper()
-	c := &cluster{fail: map[string]error{}}
+	c := &cluster{fail: map[string]error{}, failures: map[string]int{}}
 	inner := fake.NewClientBuilder().WithScheme(testScheme(t)).WithReturnManagedFields().WithObjects(objects...).Build()
 	c.WithWatch = interceptor.NewClient(inner, interceptor.Funcs{
 		Create: func(ctx context.Context, w client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			c.creates++
-			if err := c.fail["create"]; err != nil {
+			if err := c.failure("create"); err != nil {
 				return err
 			}
 			return w.Create(ctx, o, opts...)
 		},
 		Apply: func(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			c.applies++
-			if err := c.fail["apply"]; err != nil {
+			if err := c.failure("apply"); err != nil {
 				return err
 			}
 			return w.Apply(ctx, o, opts...)
 		},
 		Patch: func(ctx context.Context, w client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			c.patches++
-			if err := c.fail["patch"]; err != nil {
+			if err := c.failure("patch"); err != nil {
 				return err
 			}
 			return w.Patch(ctx, o, p, opts...)
 		},
 		Delete: func(ctx context.Context, w client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			c.deletes++
-			if err := c.fail["delete"]; err != nil {
+			if err := c.failure("delete"); err != nil {
 				return err
 			}
 			return w.Delete(ctx, o, opts...)
@@ -137,6 +149,40 @@ func TestAFieldThatIsNoLongerRenderedGoes(t *testing.T) {
 	c.apply(t, prepare(t, deployment(withoutB)))
 	if c.patches != 1 {
 		t.Errorf("%d patches of the field owners, want one in the life of the object", c.patches)
+	}
+}
+
+func TestATakeoverThatMeetsAConflictIsTriedAgainAtOnce(t *testing.T) {
+	c := newCluster(t)
+	c.apply(t, prepare(t, deployment()))
+	c.fail["patch"], c.failures["patch"] = apierrors.NewConflict(schema.GroupResource{}, "llama", errors.New("changed")), 2
+	changes := c.apply(t, prepare(t, deployment(withoutB)))
+	if diff := cmp.Diff([]Change{{Updated, "Deployment", "llama"}}, changes); diff != "" || c.patches != 3 {
+		t.Errorf("changes (-want +got):\n%s\n%d patches, want 3", diff, c.patches)
+	}
+}
+
+func TestWhatAnApplyCannotMendIsReplaced(t *testing.T) {
+	c := newCluster(t)
+	c.apply(t, prepare(t, service()))
+	var live corev1.Service
+	c.read(t, &live)
+	live.Spec.Ports[0].Port++
+	if err := c.Update(t.Context(), &live); err != nil {
+		t.Fatal(err)
+	}
+	c.fail["apply"], c.failures["apply"] = apierrors.NewInvalid(schema.GroupKind{}, "llama", nil), 1
+	changes := c.apply(t, prepare(t, service()))
+	if diff := cmp.Diff([]Change{{Repaired, "Service", "llama"}}, changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	c.read(t, &live)
+	if len(live.Spec.Ports) != 1 || live.Spec.Ports[0].Port != service().Spec.Ports[0].Port || !wasCreated(&live) {
+		t.Errorf("ports = %v, annotations = %v; want the rendered port alone, marked as created", live.Spec.Ports, live.Annotations)
+	}
+	before := c.writes()
+	if c.apply(t, prepare(t, service())); c.writes() != before {
+		t.Error("the next pass writes again")
 	}
 }
 

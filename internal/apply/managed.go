@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
@@ -12,6 +13,9 @@ import (
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
+
+// adoptTries is how often the handing over is tried before the whole reconcile is.
+const adoptTries = 5
 
 // digestOf returns the digest of what was last sent for a live object.
 func digestOf(live client.Object) string {
@@ -32,7 +36,17 @@ func wasCreated(live client.Object) bool {
 // The API server records a create and an apply of one owner apart, and an apply never removes what a create brought. So
 // without this a variable that is taken out of the spec would stay. The mark that says "created" is replaced by the apply
 // that follows, so a crash in between repeats this, which does no harm.
-func (a *Applier) adoptCreatedFields(ctx context.Context, object Object, cached client.Object) error {
+func (a *Applier) adoptCreatedFields(ctx context.Context, object Object, cached client.Object) (err error) {
+	// The patch holds only for the version that was read, and a young object changes often.
+	for range adoptTries {
+		if err = a.adoptOnce(ctx, object, cached); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (a *Applier) adoptOnce(ctx context.Context, object Object, cached client.Object) error {
 	live, err := a.get(ctx, a.Live, object)
 	if err != nil {
 		return err

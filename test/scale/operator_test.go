@@ -111,7 +111,7 @@ func readAudit(t *testing.T, path string) requests {
 	t.Helper()
 	file, err := os.Open(path)
 	must(t, err)
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	counted := requests{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)

@@ -52,7 +52,7 @@ is none, simulated nodes carry no taint. A node's SPEC can say otherwise.
 				flags.options.Nodes = append(flags.options.Nodes, spec)
 			}
 			if flags.detach {
-				return upDetached(cmd.Context(), *dir, flags.options.Timeout)
+				return upDetached(cmd.Context(), *dir)
 			}
 			return up(cmd.Context(), cmd.InOrStdin(), flags)
 		},
@@ -101,7 +101,7 @@ func up(ctx context.Context, stdin io.Reader, flags *upFlags) error {
 
 // upDetached starts this program again without --detach and waits until that one is ready. What it says goes to a file
 // beside the folder's own, and is shown here until then.
-func upDetached(ctx context.Context, dir string, timeout time.Duration) error {
+func upDetached(ctx context.Context, dir string) error {
 	binary, err := self()
 	if err != nil {
 		return err

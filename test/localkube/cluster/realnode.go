@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/aimodel-operator/aimodel-operator/test/localkube/process"
 	"github.com/aimodel-operator/aimodel-operator/test/localkube/realnode"
