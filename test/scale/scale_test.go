@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,15 +50,16 @@ func TestScale(t *testing.T) {
 			meta.IsStatusConditionTrue(model.Status.Conditions, aiv1.ConditionReady)
 	})
 
+	seen := follow(ctx, t, kube)
 	before := readAudit(t, c.AuditLog)
 	start := time.Now()
 	createServices(ctx, t, kube, services)
 	created := time.Since(start)
-	waitFor(ctx, t, "all Deployments to exist", func() bool { return count(ctx, t, kube, exists) == services })
+	waitFor(ctx, t, "all Deployments to exist", func() bool { return seen.exist() == services })
 	exist := time.Since(start)
-	waitFor(ctx, t, "all Deployments to be available", func() bool { return count(ctx, t, kube, isAvailable) == services })
+	waitFor(ctx, t, "all Deployments to be available", func() bool { return seen.available() == services })
 	available := time.Since(start)
-	waitFor(ctx, t, "all services to be Ready", func() bool { return readyServices(ctx, t, kube) == services })
+	waitFor(ctx, t, "all services to be Ready", func() bool { return seen.ready() == services })
 	ready := time.Since(start)
 	settle(ctx, t, c)
 	converged := readAudit(t, c.AuditLog).minus(before)
@@ -107,7 +107,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-func startCluster(ctx context.Context, t *testing.T, services int) (*cluster.Cluster, client.Client) {
+func startCluster(ctx context.Context, t *testing.T, services int) (*cluster.Cluster, client.WithWatch) {
 	t.Helper()
 	nodes := services/100 + 1
 	c, err := cluster.Start(ctx, cluster.Options{
@@ -126,7 +126,7 @@ func startCluster(ctx context.Context, t *testing.T, services int) (*cluster.Clu
 	}
 	scheme, err := setup.Scheme()
 	must(t, err)
-	kube, err := client.New(c.Config, client.Options{Scheme: scheme})
+	kube, err := client.NewWithWatch(c.Config, client.Options{Scheme: scheme})
 	must(t, err)
 	return c, kube
 }
@@ -167,36 +167,6 @@ func service(name string) *aiv1.InferenceService {
 			Accelerator: &aiv1.Accelerator{ResourceName: "nvidia.com/gpu", Count: 1},
 		},
 	}
-}
-
-func count(ctx context.Context, t *testing.T, kube client.Client, counts func(*appsv1.Deployment) bool) int {
-	t.Helper()
-	list := &appsv1.DeploymentList{}
-	must(t, kube.List(ctx, list, client.InNamespace(namespace)))
-	total := 0
-	for i := range list.Items {
-		if counts(&list.Items[i]) {
-			total++
-		}
-	}
-	return total
-}
-
-func exists(*appsv1.Deployment) bool { return true }
-
-func isAvailable(deployment *appsv1.Deployment) bool { return deployment.Status.AvailableReplicas > 0 }
-
-func readyServices(ctx context.Context, t *testing.T, kube client.Client) int {
-	t.Helper()
-	list := &aiv1.InferenceServiceList{}
-	must(t, kube.List(ctx, list, client.InNamespace(namespace)))
-	total := 0
-	for i := range list.Items {
-		if meta.IsStatusConditionTrue(list.Items[i].Status.Conditions, aiv1.ConditionReady) {
-			total++
-		}
-	}
-	return total
 }
 
 func per(requests, services int) float64 { return float64(requests) / float64(services) }
