@@ -129,7 +129,7 @@ run: install-crds ## Run the operator on this machine, against the cluster of KU
 .PHONY: generate
 generate: bin/controller-gen manifests ## Generate deep copies, definitions, RBAC and the API reference.
 	@echo "  GEN   deep copies"
-	@bin/controller-gen object paths=./api/...
+	@bin/controller-gen object paths=./api/... paths=./internal/monitoringv1/...
 	@echo "  GEN   docs/api-reference.md"
 	@go run ./hack/apidoc -api api/v1 -crds config/crd/bases -out docs/api-reference.md
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,8 +54,7 @@ func TestScale(t *testing.T) {
 	seen := follow(ctx, t, kube)
 	before := readAudit(t, c.AuditLog)
 	start := time.Now()
-	createServices(ctx, t, kube, services)
-	created := time.Since(start)
+	created := createAll(ctx, t, kube, services, service)
 	waitFor(ctx, t, "all Deployments to exist", func() bool { return seen.exist() == services })
 	exist := time.Since(start)
 	waitFor(ctx, t, "all Deployments to be available", func() bool { return seen.available() == services })
@@ -76,6 +76,9 @@ func TestScale(t *testing.T) {
 	settle(ctx, t, c)
 	restarted := readAudit(t, c.AuditLog).minus(stopped)
 
+	// The yardstick for the times: they depend on the machine, and so does this.
+	bare := createAll(ctx, t, kube, services, bareDeployment)
+
 	report := []string{
 		fmt.Sprintf("%d services of one GPU, created by %d clients in %.1f s", services, clients, created.Seconds()),
 		fmt.Sprintf("all Deployments exist after     %.1f s", exist.Seconds()),
@@ -87,6 +90,7 @@ func TestScale(t *testing.T) {
 		fmt.Sprintf("at rest for %s              %d writes, %d reads", rest, atRest.writes(), atRest.all()-atRest.writes()),
 		fmt.Sprintf("after a restart                 %d writes, %d reads", restarted.writes(), restarted.all()-restarted.writes()),
 		fmt.Sprintf("  %s", restarted),
+		fmt.Sprintf("a bare client on this machine   %.0f Deployments/s", float64(services)/bare.Seconds()),
 	}
 	t.Log("\n" + strings.Join(report, "\n"))
 
@@ -131,24 +135,27 @@ func startCluster(ctx context.Context, t *testing.T, services int) (*cluster.Clu
 	return c, kube
 }
 
-func createServices(ctx context.Context, t *testing.T, kube client.Client, services int) {
+// createAll creates that many objects with all clients, and returns how long it took.
+func createAll(ctx context.Context, t *testing.T, kube client.Client, objects int, object func(name string) client.Object) time.Duration {
 	t.Helper()
+	start := time.Now()
 	names := make(chan string)
 	var group sync.WaitGroup
 	for range clients {
 		group.Go(func() {
 			for name := range names {
-				if err := kube.Create(ctx, service(name)); err != nil {
+				if err := kube.Create(ctx, object(name)); err != nil {
 					t.Errorf("create %s: %v", name, err)
 				}
 			}
 		})
 	}
-	for i := range services {
+	for i := range objects {
 		names <- "s" + strconv.Itoa(i)
 	}
 	close(names)
 	group.Wait()
+	return time.Since(start)
 }
 
 func catalogueEntry() *aiv1.AIModel {
@@ -158,13 +165,28 @@ func catalogueEntry() *aiv1.AIModel {
 	}
 }
 
-func service(name string) *aiv1.InferenceService {
+func service(name string) client.Object {
 	return &aiv1.InferenceService{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: aiv1.InferenceServiceSpec{
 			ModelRef:    aiv1.ModelReference{Name: "model"},
 			Runtime:     aiv1.Runtime{Name: aiv1.RuntimeCustom, Image: "registry.local/server:1"},
 			Accelerator: &aiv1.Accelerator{ResourceName: "nvidia.com/gpu", Count: 1},
+		},
+	}
+}
+
+// bareDeployment is what a client without any operator would create.
+func bareDeployment(name string) client.Object {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bare-" + name},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "server", Image: "registry.local/server:1"}}},
+			},
 		},
 	}
 }
