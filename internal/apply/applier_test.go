@@ -181,7 +181,8 @@ func TestWhatAnApplyCannotMendIsReplaced(t *testing.T) {
 		t.Errorf("ports = %v, annotations = %v; want the rendered port alone, marked as created", live.Spec.Ports, live.Annotations)
 	}
 	before := c.writes()
-	if c.apply(t, prepare(t, service())); c.writes() != before {
+	c.apply(t, prepare(t, service()))
+	if c.writes() != before {
 		t.Error("the next pass writes again")
 	}
 }

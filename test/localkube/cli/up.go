@@ -118,8 +118,11 @@ func upDetached(ctx context.Context, dir string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start in the background: %w", err)
 	}
-	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(exited)
+	}()
 	shown, err := os.Open(output.Name())
 	if err != nil {
 		return fmt.Errorf("read the output: %w", err)
