@@ -157,8 +157,6 @@ func (p *Pipeline) Apply(ctx context.Context, scope *Scope) error {
 	}
 	switch {
 	case err != nil:
-		// The next pass has to render again, for it must find the children that no inventory lists.
-		p.Forget(scope.Kind, client.ObjectKeyFromObject(scope.Owner))
 		scope.Conditions.Applied = conditions.False(apply.Reason(err), err.Error())
 		return err
 	case early:
