@@ -112,7 +112,7 @@ var _ = ginkgo.Describe("Faults", ginkgo.Ordered, ginkgo.ContinueOnFailure, func
 		broken.Store(true)
 		runOperator(operatorSettings{namespaces: []string{namespace}, faults: interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
-				if broken.Load() && kindOf(object) == "Deployment" {
+				if broken.Load() && kindOf(object) == "Service" {
 					return errInternal
 				}
 				return c.Create(ctx, object, options...)
@@ -120,7 +120,7 @@ var _ = ginkgo.Describe("Faults", ginkgo.Ordered, ginkgo.ContinueOnFailure, func
 		}})
 		create(model, service)
 		for _, object := range []owner{model, service} {
-			expectReason(object, aiv1.ReasonApplyFailed, "Deployment", "etcd is not well")
+			expectReason(object, aiv1.ReasonApplyFailed, "Service", "etcd is not well")
 			Expect(children(object)).To(HaveLen(2))
 			Expect(recorded(object)).To(ContainElements(children(object)))
 			expectConsistent(object)

@@ -36,7 +36,7 @@ var _ = ginkgo.Describe("What the API server refuses", func() {
 		expectReason(model, aiv1.ReasonQuotaExceeded, `Deployment "m"`, "exceeded quota: little")
 		expectConsistent(model)
 		Expect(condition(model, aiv1.ConditionApplied).Reason).To(Equal(aiv1.ReasonQuotaExceeded))
-		Expect(children(model)).To(ConsistOf("Service/m", "ServiceAccount/m"))
+		Expect(children(model)).To(ConsistOf("ServiceAccount/m"))
 		Expect(recorded(model)).To(ContainElements(children(model)))
 		remove(object)
 		expectReady(model)
