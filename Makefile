@@ -179,7 +179,8 @@ test-e2e: build modelserver ## Run the end-to-end tests; pods really run where t
 
 .PHONY: test-scale
 test-scale: build ## Measure 300 services: time, requests and memory.
-	@hack/test.sh scale
+	@rm -f bin/scale-report.txt
+	@status=0; hack/test.sh scale || status=$$?; [ ! -f bin/scale-report.txt ] || cat bin/scale-report.txt; exit $$status
 
 .PHONY: bench
 bench: ## Run the Go benchmarks.

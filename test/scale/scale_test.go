@@ -92,7 +92,9 @@ func TestScale(t *testing.T) {
 		fmt.Sprintf("  %s", restarted),
 		fmt.Sprintf("a bare client on this machine   %.0f Deployments/s", float64(services)/bare.Seconds()),
 	}
-	t.Log("\n" + strings.Join(report, "\n"))
+	text := strings.Join(report, "\n") + "\n"
+	t.Log("\n" + text)
+	must(t, os.WriteFile(filepath.Join(root(t), "bin", "scale-report.txt"), []byte(text), 0o600))
 
 	if got, most := per(converged.writes(), services), float64(children+statusBudget); got > most {
 		t.Errorf("%.2f writes per service, want at most %.0f", got, most)
