@@ -109,7 +109,7 @@ func (a *Applier) update(ctx context.Context, owner client.Object, object Object
 		return "", &TerminatingError{Kind: object.GVK.Kind, Name: object.Name}
 	}
 	action := Updated
-	if digestOf(live) == object.digest {
+	if IsLatest(live, object) {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 		if err != nil {
 			return "", fmt.Errorf("convert: %w", err)

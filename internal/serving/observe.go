@@ -32,7 +32,7 @@ func (p *Pipeline) Observe(ctx context.Context, scope *Scope) error {
 		observeNothing(scope)
 		return nil
 	}
-	state := p.rollout(scope)
+	state := rollout(scope)
 	var finding *diagnose.Finding
 	if !state.settled {
 		var err error
@@ -124,7 +124,7 @@ type rolloutState struct {
 	overdue bool
 }
 
-func (p *Pipeline) rollout(scope *Scope) rolloutState {
+func rollout(scope *Scope) rolloutState {
 	deployment := scope.Deployment
 	status := deployment.Status
 	state := rolloutState{

@@ -66,7 +66,7 @@ func TestRollout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scope := &Scope{Deployment: tc.deployment, changes: tc.changed}
-			state := (&Pipeline{}).rollout(scope)
+			state := rollout(scope)
 			if state.settled != tc.wantSettled {
 				t.Errorf("settled = %v, want %v", state.settled, tc.wantSettled)
 			}
@@ -95,7 +95,7 @@ func TestADeploymentThatIsNotTheLatestIsNotSettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	scope := &Scope{Deployment: counts(1, 1, 1, 1, 1), objects: []apply.Object{object}}
-	if (&Pipeline{}).rollout(scope).settled {
+	if rollout(scope).settled {
 		t.Error("a Deployment without the mark of this rendering is taken for settled")
 	}
 }
