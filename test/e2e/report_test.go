@@ -49,7 +49,7 @@ var _ = ginkgo.ReportAfterEach(func(spec ginkgo.SpecReport) {
 		case skipped:
 			t.Skip(spec.Failure.Message)
 		case spec.Failed():
-			t.Errorf("%s after %s: see below", spec.State, seconds(spec.RunTime))
+			t.Errorf("%s after %s at %s (more of it below):\n%s", spec.State, seconds(spec.RunTime), spec.Failure.Location, spec.Failure.Message)
 		default:
 			t.Logf("took %s", seconds(spec.RunTime))
 		}

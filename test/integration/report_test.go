@@ -42,7 +42,8 @@ var _ = ginkgo.ReportAfterEach(func(spec ginkgo.SpecReport) {
 		case skipped:
 			t.Skip(spec.Failure.Message)
 		case spec.Failed():
-			t.Errorf("%s after %s: see below", spec.State, spec.RunTime.Round(time.Millisecond))
+			t.Errorf("%s after %s at %s (more of it below):\n%s", spec.State, spec.RunTime.Round(time.Millisecond),
+				spec.Failure.Location, spec.Failure.Message)
 		default:
 			t.Logf("took %s", spec.RunTime.Round(time.Millisecond))
 		}
