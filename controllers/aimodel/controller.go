@@ -5,10 +5,8 @@ package aimodel
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/naming"
@@ -18,7 +16,6 @@ import (
 
 // Reconciler reconciles AIModels.
 type Reconciler struct {
-	Client   client.Client
 	Resolver *resolve.Resolver
 	Pipeline *serving.Pipeline
 	Recorder events.EventRecorder
@@ -37,24 +34,11 @@ type Reconciler struct {
 
 // Reconcile brings the children of one AIModel to what its spec says, and its status to the truth about them.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	model := &aiv1.AIModel{}
-	if err := r.Client.Get(ctx, request.NamespacedName, model); apierrors.IsNotFound(err) {
-		r.Pipeline.Forget(resolve.KindAIModel, request.NamespacedName)
-		return ctrl.Result{}, nil
-	} else if err != nil {
-		return ctrl.Result{}, err
-	}
-	if !model.DeletionTimestamp.IsZero() {
-		// The children go with their owner references; there is nothing else to clean.
-		return ctrl.Result{}, nil
-	}
-	before := model.DeepCopy()
-	scope := &serving.Scope{Owner: model, Kind: resolve.KindAIModel, ChildName: naming.AIModelChild(model.Name)}
-	result, err := r.Pipeline.Run(ctx, scope, r.resolve)
-	writeStatus(model, scope)
-	if patchErr := serving.PatchStatus(ctx, r.Client, before, model); patchErr != nil {
-		return ctrl.Result{}, patchErr
-	}
-	serving.Record(r.Recorder, model, before.Status.Conditions, scope)
-	return result, err
+	return serving.Reconcile(ctx, r.Pipeline, r.Recorder, serving.Kind[*aiv1.AIModel]{
+		Name:        resolve.KindAIModel,
+		New:         func() *aiv1.AIModel { return &aiv1.AIModel{} },
+		ChildName:   naming.AIModelChild,
+		Resolve:     r.resolve,
+		WriteStatus: writeStatus,
+	}, request)
 }

@@ -75,7 +75,6 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		t.Fatal(err)
 	}
 	w.Reconciler = &Reconciler{
-		Client:   w.client,
 		Resolver: &resolve.Resolver{Cached: w.client, Live: w.client},
 		Pipeline: serving.NewPipeline(renderer, w.client, w.client, nil),
 		Recorder: events.NewFakeRecorder(100),
@@ -204,11 +203,5 @@ func TestAModelThatIsTakenOffItsImageLosesItsChildren(t *testing.T) {
 	}
 	if err := w.client.Get(t.Context(), request.NamespacedName, &corev1.Service{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the Service is still there: %v", err)
-	}
-}
-
-func TestResolveTakesItsOwnKindOnly(t *testing.T) {
-	if err := (&Reconciler{}).resolve(t.Context(), &serving.Scope{Owner: &aiv1.InferenceService{}}); err == nil {
-		t.Error("no error")
 	}
 }

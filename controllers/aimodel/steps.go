@@ -2,7 +2,6 @@ package aimodel
 
 import (
 	"context"
-	"fmt"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
@@ -12,11 +11,7 @@ import (
 
 // resolve follows the references of the model. They are followed for a model that runs nothing too: the
 // InferenceServices that refer to it need them.
-func (r *Reconciler) resolve(ctx context.Context, scope *serving.Scope) error {
-	model, ok := scope.Owner.(*aiv1.AIModel)
-	if !ok {
-		return fmt.Errorf("%T is not an AIModel", scope.Owner)
-	}
+func (r *Reconciler) resolve(ctx context.Context, model *aiv1.AIModel, scope *serving.Scope) error {
 	inputs, err := r.Resolver.AIModel(ctx, model)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ package inferenceservice
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,24 +32,11 @@ type Reconciler struct {
 // Reconcile brings the children of one InferenceService to what its spec and its model say, and its status to the truth
 // about them.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	svc := &aiv1.InferenceService{}
-	if err := r.Client.Get(ctx, request.NamespacedName, svc); apierrors.IsNotFound(err) {
-		r.Pipeline.Forget(resolve.KindInferenceService, request.NamespacedName)
-		return ctrl.Result{}, nil
-	} else if err != nil {
-		return ctrl.Result{}, err
-	}
-	if !svc.DeletionTimestamp.IsZero() {
-		// The children go with their owner references; there is nothing else to clean.
-		return ctrl.Result{}, nil
-	}
-	before := svc.DeepCopy()
-	scope := &serving.Scope{Owner: svc, Kind: resolve.KindInferenceService, ChildName: naming.InferenceServiceChild(svc.Name)}
-	result, err := r.Pipeline.Run(ctx, scope, r.resolve)
-	writeStatus(svc, scope)
-	if patchErr := serving.PatchStatus(ctx, r.Client, before, svc); patchErr != nil {
-		return ctrl.Result{}, patchErr
-	}
-	serving.Record(r.Recorder, svc, before.Status.Conditions, scope)
-	return result, err
+	return serving.Reconcile(ctx, r.Pipeline, r.Recorder, serving.Kind[*aiv1.InferenceService]{
+		Name:        resolve.KindInferenceService,
+		New:         func() *aiv1.InferenceService { return &aiv1.InferenceService{} },
+		ChildName:   naming.InferenceServiceChild,
+		Resolve:     r.resolve,
+		WriteStatus: writeStatus,
+	}, request)
 }

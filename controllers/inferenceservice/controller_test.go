@@ -240,9 +240,3 @@ func TestServicesOfAModel(t *testing.T) {
 		t.Errorf("requests = %v after a failed read", got)
 	}
 }
-
-func TestResolveTakesItsOwnKindOnly(t *testing.T) {
-	if err := (&Reconciler{}).resolve(t.Context(), &serving.Scope{Owner: &aiv1.AIModel{}}); err == nil {
-		t.Error("no error")
-	}
-}

@@ -26,6 +26,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/apply"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 	"github.com/aimodel-operator/aimodel-operator/internal/index"
+	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/monitoringv1"
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
@@ -390,25 +391,29 @@ func TestVerdict(t *testing.T) {
 	timeout := apierrors.NewTimeoutError("slow", 1)
 	for name, tc := range map[string]struct {
 		err       error
+		wantClass metrics.ErrorClass
 		wantWait  bool
 		wantRetry bool
 	}{
-		"no error":                         {nil, false, false},
-		"cannot be rendered":               {&terminalError{errors.New("x")}, false, false},
-		"a child is being deleted":         {fmt.Errorf("apply: %w", &apply.TerminatingError{Kind: "Service"}), false, false},
-		"a reference that a watch cures":   {&resolve.Problem{Wakes: true}, false, false},
-		"a reference that the user cures":  {&resolve.Problem{Terminal: true}, false, false},
-		"a reference that nobody tells of": {&resolve.Problem{}, true, false},
-		"a name that is taken":             {fmt.Errorf("apply: %w", &apply.ConflictError{}), true, false},
-		"a quota":                          {apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("exceeded quota")), true, false},
-		"an invalid object":                {apierrors.NewBadRequest("x"), true, false},
-		"a part that follows":              {&comeBackError{after: 1}, true, false},
-		"a slow server":                    {fmt.Errorf("apply: %w", timeout), false, true},
-		"a conflicting write":              {apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("x")), false, true},
-		"anything else":                    {errors.New("x"), false, true},
+		"no error":                         {nil, "", false, false},
+		"cannot be rendered":               {&terminalError{errors.New("x")}, metrics.Terminal, false, false},
+		"a child is being deleted":         {fmt.Errorf("apply: %w", &apply.TerminatingError{Kind: "Service"}), metrics.Waiting, false, false},
+		"a reference that a watch cures":   {&resolve.Problem{Wakes: true}, metrics.Waiting, false, false},
+		"a reference that the user cures":  {&resolve.Problem{Terminal: true}, metrics.Terminal, false, false},
+		"a reference that nobody tells of": {&resolve.Problem{}, metrics.Waiting, true, false},
+		"a name that is taken":             {fmt.Errorf("apply: %w", &apply.ConflictError{}), metrics.Waiting, true, false},
+		"a quota":                          {apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("exceeded quota")), metrics.Waiting, true, false},
+		"an invalid object":                {apierrors.NewBadRequest("x"), metrics.Waiting, true, false},
+		"a part that follows":              {&comeBackError{after: 1}, "", true, false},
+		"a slow server":                    {fmt.Errorf("apply: %w", timeout), metrics.Transient, false, true},
+		"a conflicting write":              {apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("x")), metrics.Transient, false, true},
+		"anything else":                    {errors.New("x"), metrics.Transient, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := verdict(tc.err)
+			class, result, err := verdict(tc.err)
+			if class != tc.wantClass {
+				t.Errorf("class = %q, want %q", class, tc.wantClass)
+			}
 			if (err != nil) != tc.wantRetry || (result.RequeueAfter > 0) != tc.wantWait {
 				t.Errorf("error = %v, comes back after %s", err, result.RequeueAfter)
 			}

@@ -16,6 +16,7 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/apply"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
+	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 )
 
@@ -27,10 +28,12 @@ const waitPeriod = 15 * time.Second
 // scope, writes nothing to the owner, and says when to come back.
 func (p *Pipeline) Run(ctx context.Context, scope *Scope, resolveStep Step) (ctrl.Result, error) {
 	err := p.change(ctx, scope, resolveStep)
-	observeErr := p.Observe(ctx, scope)
-	result, err := verdict(err)
+	observeErr := timed(ctx, scope, metrics.StepObserve, p.Observe)
+	class, result, err := verdict(err)
+	scope.wrong = class
 	if observeErr != nil {
 		// An error is tried again by itself, and sooner.
+		scope.wrong = metrics.Transient
 		return ctrl.Result{}, errors.Join(err, observeErr)
 	}
 	return result, err
@@ -38,7 +41,7 @@ func (p *Pipeline) Run(ctx context.Context, scope *Scope, resolveStep Step) (ctr
 
 // change runs the steps that depend on one another.
 func (p *Pipeline) change(ctx context.Context, scope *Scope, resolveStep Step) error {
-	if err := resolveStep(ctx, scope); err != nil {
+	if err := timed(ctx, scope, metrics.StepResolve, resolveStep); err != nil {
 		scope.Conditions.Resolved = unresolved(err)
 		scope.Conditions.Applied = conditions.Unknown(aiv1.ReasonWaiting, "")
 		return err
@@ -52,10 +55,18 @@ func (p *Pipeline) change(ctx context.Context, scope *Scope, resolveStep Step) e
 	if err := p.makeRoom(ctx, scope); err != nil {
 		return err
 	}
-	if err := p.Render(ctx, scope); err != nil {
+	if err := timed(ctx, scope, metrics.StepRender, p.Render); err != nil {
 		return err
 	}
-	return p.Apply(ctx, scope)
+	return timed(ctx, scope, metrics.StepApply, p.Apply)
+}
+
+// timed takes the time of a step.
+func timed(ctx context.Context, scope *Scope, name string, step Step) error {
+	start := time.Now()
+	err := step(ctx, scope)
+	metrics.ObserveStep(scope.Kind, name, time.Since(start))
+	return err
 }
 
 func unresolved(err error) conditions.Outcome {
@@ -78,25 +89,32 @@ type comeBackError struct{ after time.Duration }
 func (e *comeBackError) Error() string { return "to be continued" }
 
 // verdict sorts an error: terminal ones wait for a change of the object, waiting ones for a cure elsewhere, and transient
-// ones are tried again with backoff.
-func verdict(err error) (ctrl.Result, error) {
+// ones are tried again with backoff. The class is empty when nothing is wrong.
+func verdict(err error) (metrics.ErrorClass, ctrl.Result, error) {
 	var problem *resolve.Problem
 	var terminal *terminalError
 	var comeBack *comeBackError
 	var terminating *apply.TerminatingError
 	switch {
-	case err == nil, errors.As(err, &terminal), errors.As(err, &terminating):
-		return ctrl.Result{}, nil
+	case err == nil:
+		return "", ctrl.Result{}, nil
 	case errors.As(err, &comeBack):
-		return ctrl.Result{RequeueAfter: comeBack.after}, nil
+		return "", ctrl.Result{RequeueAfter: comeBack.after}, nil
+	case errors.As(err, &terminal):
+		return metrics.Terminal, ctrl.Result{}, nil
+	case errors.As(err, &terminating):
+		return metrics.Waiting, ctrl.Result{}, nil
 	case errors.As(err, &problem):
-		if problem.Wakes || problem.Terminal {
-			return ctrl.Result{}, nil
+		if problem.Terminal {
+			return metrics.Terminal, ctrl.Result{}, nil
+		}
+		if problem.Wakes {
+			return metrics.Waiting, ctrl.Result{}, nil
 		}
 	case apply.IsTransient(err):
-		return ctrl.Result{}, err
+		return metrics.Transient, ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: wait.Jitter(waitPeriod, 0.5)}, nil
+	return metrics.Waiting, ctrl.Result{RequeueAfter: wait.Jitter(waitPeriod, 0.5)}, nil
 }
 
 // PatchStatus writes status, once, if it differs from what was read.

@@ -10,6 +10,7 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/apply"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
+	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 )
 
@@ -50,6 +51,8 @@ type Scope struct {
 	changes  []apply.Change
 	selector string
 	applied  bool
+	// wrong is the class of the error that the pass ended with. Empty when nothing is wrong.
+	wrong metrics.ErrorClass
 }
 
 // Step is one stage of a reconcile. An error ends the steps that depend on it.

@@ -133,7 +133,7 @@ func addControllers(mgr manager.Manager, options Options, wrap func(client.Clien
 	pipeline := serving.NewPipeline(renderer, writer, mgr.GetAPIReader(), optionalKinds)
 	recorder := mgr.GetEventRecorder(aiv1.ManagedBy)
 
-	models := &aimodel.Reconciler{Client: writer, Resolver: resolver, Pipeline: pipeline, Recorder: recorder}
+	models := &aimodel.Reconciler{Resolver: resolver, Pipeline: pipeline, Recorder: recorder}
 	if err := models.SetupWithManager(mgr, controllerOptions(options), optionalKinds); err != nil {
 		return fmt.Errorf("add the AIModel controller: %w", err)
 	}

@@ -1,0 +1,63 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
+)
+
+// Kind is what is particular to one kind of owner.
+type Kind[T Owner] struct {
+	// Name is the kind's name.
+	Name string
+	// New makes an empty object.
+	New func() T
+	// ChildName gives the name of every child that the owner of that name can have.
+	ChildName func(owner string) string
+	// Resolve follows the references of the owner, into the scope.
+	Resolve func(ctx context.Context, owner T, scope *Scope) error
+	// WriteStatus computes the owner's status from the scope, in memory.
+	WriteStatus func(owner T, scope *Scope)
+}
+
+// Reconcile takes one owner through a pass: get, the steps, status, events. Status is written on every path.
+func Reconcile[T Owner](ctx context.Context, p *Pipeline, recorder events.EventRecorder, kind Kind[T], request ctrl.Request) (ctrl.Result, error) {
+	owner := kind.New()
+	if err := p.reader.Get(ctx, request.NamespacedName, owner); apierrors.IsNotFound(err) {
+		p.Forget(kind.Name, request.NamespacedName)
+		return ctrl.Result{}, nil
+	} else if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !owner.GetDeletionTimestamp().IsZero() {
+		// The children go with their owner references; there is nothing else to clean.
+		return ctrl.Result{}, nil
+	}
+	before, ok := owner.DeepCopyObject().(Owner)
+	if !ok {
+		return ctrl.Result{}, fmt.Errorf("the copy of a %T is none", owner)
+	}
+	scope := &Scope{Owner: owner, Kind: kind.Name, ChildName: kind.ChildName(owner.GetName())}
+	result, err := p.Run(ctx, scope, func(ctx context.Context, scope *Scope) error { return kind.Resolve(ctx, owner, scope) })
+	patchErr := timed(ctx, scope, metrics.StepStatus, func(ctx context.Context, scope *Scope) error {
+		kind.WriteStatus(owner, scope)
+		return PatchStatus(ctx, p.reader, before, owner)
+	})
+	if patchErr != nil {
+		scope.wrong = metrics.Transient
+		result, err = ctrl.Result{}, patchErr
+	}
+	if scope.wrong != "" {
+		metrics.CountError(kind.Name, scope.wrong)
+	}
+	if patchErr != nil {
+		return result, err
+	}
+	Record(recorder, owner, before.GetConditions(), scope)
+	return result, err
+}
