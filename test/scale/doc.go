@@ -3,5 +3,5 @@
 // times depend on the machine and are only printed.
 //
 // Run it with `make test-scale`. SCALE_SERVICES says how many services (300), SCALE_REST how long to watch the operator at
-// rest (60s).
+// rest (60s), SCALE_LOCALKUBE_ARGS gives further arguments to `localkube up`.
 package scale

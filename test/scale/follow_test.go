@@ -20,8 +20,8 @@ type progress struct {
 	services    map[string]bool // whether it is Ready
 }
 
-// follow watches Deployments and InferenceServices until the test ends.
-func follow(ctx context.Context, t *testing.T, kube client.WithWatch) *progress {
+// follow watches the Deployments and InferenceServices of a namespace until the test ends.
+func follow(ctx context.Context, t *testing.T, kube client.WithWatch, namespace string) *progress {
 	t.Helper()
 	p := &progress{deployments: map[string]bool{}, services: map[string]bool{}}
 	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &aiv1.InferenceServiceList{}} {
