@@ -1,0 +1,88 @@
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// Transport says how a registry is connected to.
+type Transport struct {
+	// CABundle is PEM certificates to trust instead of the system's, or empty.
+	CABundle []byte
+	// ClientCert and ClientKey are the PEM client certificate and its key, or empty.
+	ClientCert, ClientKey []byte
+	// Timeout bounds a request with its answer.
+	Timeout time.Duration
+	// ConnsPerHost bounds the connections to one address; 0 means no bound.
+	ConnsPerHost int
+}
+
+const (
+	dialTimeout = 5 * time.Second
+	idleTimeout = 90 * time.Second
+	maxHops     = 5
+)
+
+// NewHTTPClient makes the client of one registry. It follows redirects on the same host only, because requests carry
+// credentials and the data of users, and refuses link-local addresses, where clouds serve the credentials of the machine.
+func NewHTTPClient(options Transport) (*http.Client, error) {
+	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(options.CABundle) > 0 {
+		trust.RootCAs = x509.NewCertPool()
+		if !trust.RootCAs.AppendCertsFromPEM(options.CABundle) {
+			return nil, Errorf(Invalid, "the CA bundle holds no certificate")
+		}
+	}
+	if len(options.ClientCert) > 0 || len(options.ClientKey) > 0 {
+		pair, err := tls.X509KeyPair(options.ClientCert, options.ClientKey)
+		if err != nil {
+			// The parser's words quote nothing of the key.
+			return nil, Errorf(Invalid, "the client certificate cannot be used: %w", err)
+		}
+		trust.Certificates = []tls.Certificate{pair}
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout, ControlContext: refuseLinkLocal}
+	return &http.Client{
+		Timeout: options.Timeout,
+		Transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         dialer.DialContext,
+			TLSClientConfig:     trust,
+			TLSHandshakeTimeout: dialTimeout,
+			ForceAttemptHTTP2:   true,
+			MaxConnsPerHost:     options.ConnsPerHost,
+			IdleConnTimeout:     idleTimeout,
+		},
+		CheckRedirect: sameHost,
+	}, nil
+}
+
+func sameHost(request *http.Request, via []*http.Request) error {
+	if request.URL.Host != via[0].URL.Host || request.URL.Scheme != via[0].URL.Scheme {
+		return errors.New("it redirects to another host")
+	}
+	if len(via) >= maxHops {
+		return fmt.Errorf("it redirected %d times", len(via))
+	}
+	return nil
+}
+
+// refuseLinkLocal looks at the address that a name was resolved to, right before the connection is made.
+func refuseLinkLocal(_ context.Context, _, address string, _ syscall.RawConn) error {
+	target, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", address, err)
+	}
+	if ip := target.Addr().Unmap(); ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() {
+		return fmt.Errorf("%s is a link-local address", ip)
+	}
+	return nil
+}
