@@ -5,9 +5,14 @@ VERSION ?= 0.1.0
 IMAGE_TAG_BASE ?= example.com/aimodel-operator
 IMG ?= $(IMAGE_TAG_BASE):$(VERSION)
 
-# The program that builds and pushes images: docker, podman or buildah.
-CONTAINER_TOOL ?= docker
 PLATFORMS ?= linux/amd64,linux/arm64
+SOURCE_URL ?= https://github.com/aimodel-operator/aimodel-operator
+# The commit and its date stand in images instead of the time of the build: the same sources give the same images.
+REVISION ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown)
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+
+# The program that `make image` builds an image with: docker, podman or buildah.
+CONTAINER_TOOL ?= docker
 
 KUBECTL ?= $(shell command -v kubectl || echo $(CURDIR)/bin/kubectl)
 NAMESPACE := aimodel-operator-system
@@ -76,13 +81,30 @@ modelserver: bin/modelserver ## Build the small sentiment model that the demo an
 bin/modelserver: FORCE
 	@cd test/modelserver && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o ../../$@ .
 
+# Which images there are is in tools/images/images.yaml. IMAGES="manager bundle" limits the two commands to these.
+IMAGES_FLAGS = -base $(IMAGE_TAG_BASE) -version $(VERSION) -out dist/images
+IMAGES ?=
+
+.PHONY: images
+images: bin/images ## Build all images for all PLATFORMS into dist/images/, without a container engine.
+	@bin/images build $(IMAGES_FLAGS) -platforms $(PLATFORMS) -source $(SOURCE_URL) -revision $(REVISION) -time $(SOURCE_DATE_EPOCH) $(IMAGES)
+
+.PHONY: push
+push: bin/images ## Push what `make images` built to the registry of IMAGE_TAG_BASE.
+	@bin/images push $(IMAGES_FLAGS) $(IMAGES)
+
+bin/images: FORCE
+	@cd tools/images && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o ../../$@ .
+
 .PHONY: image
 image: ## Build the image of the operator ($IMG) for this machine, with CONTAINER_TOOL.
-	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) -t $(IMG) .
+	$(CONTAINER_TOOL) build $(BUILD_ARGS) -t $(IMG) .
+
+BUILD_ARGS = --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) --build-arg SOURCE=$(SOURCE_URL)
 
 .PHONY: image-push
-image-push: ## Build the image for all PLATFORMS and push it.
-	$(CONTAINER_TOOL) buildx build --platform $(PLATFORMS) --build-arg VERSION=$(VERSION) -t $(IMG) --push .
+image-push: ## Build the image for all PLATFORMS with CONTAINER_TOOL and push it.
+	$(CONTAINER_TOOL) buildx build --platform $(PLATFORMS) $(BUILD_ARGS) -t $(IMG) --push .
 
 .PHONY: clean
 clean: ## Delete bin/, dist/ and what tests left behind. Go's own caches stay.

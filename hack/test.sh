@@ -3,7 +3,7 @@
 #
 #   hack/test.sh unit modules integration
 #
-# Suites: unit, modules (the test tools' own tests), integration, e2e, scale.
+# Suites: unit, modules (the tests of the other Go modules), integration, e2e, scale.
 #
 # The last three run on a control plane that they start themselves, or on the cluster of KUBECONFIG where that is set.
 # GO_TEST_FLAGS is added to each `go test`, such as GO_TEST_FLAGS=-ginkgo.focus=conflict.
@@ -49,10 +49,10 @@ unit() {
 
 modules() {
 	local module
-	for module in test/modelserver test/localkube; do
+	for module in test/modelserver test/localkube tools/images; do
 		[ -f "$module/go.mod" ] || continue
 		say "Tests of $module"
-		CGO_ENABLED=0 dir=$module suite "${module#test/}" -short -timeout 15m ./...
+		CGO_ENABLED=0 dir=$module suite "${module##*/}" -short -timeout 15m ./...
 	done
 }
 

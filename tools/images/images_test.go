@@ -1,0 +1,498 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+const hello = `package main
+
+import "fmt"
+
+var version = "unset"
+
+func main() { fmt.Println(version) }
+`
+
+const listed = `user: "65532:65532"
+licenses: Apache-2.0
+images:
+- name: hello
+  title: hello
+  description: Prints its version
+  programs: [{package: ./cmd/hello, to: /bin/hello}]
+  certificates: true
+  entrypoint: [/bin/hello]
+- name: papers
+  suffix: -papers
+  title: papers
+  description: Only files
+  files:
+  - {from: papers/a, to: /a}
+  - {from: papers/annotations.yaml, to: /b/annotations.yaml}
+  labelsFrom: papers/annotations.yaml
+`
+
+// repository writes a small repository with one program and some files.
+func repository(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), "module example.com/hello\n\ngo 1.26\n")
+	write(t, filepath.Join(root, "cmd/hello/main.go"), hello)
+	write(t, filepath.Join(root, "papers/a/one.yaml"), "1")
+	write(t, filepath.Join(root, "papers/a/deep/two.yaml"), "2")
+	write(t, filepath.Join(root, "papers/annotations.yaml"), "annotations:\n  example.com/channel: stable\n")
+	write(t, filepath.Join(root, "images.yaml"), listed)
+	return root
+}
+
+// images runs the command on a repository.
+func images(t *testing.T, command, root string, more ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	args := append([]string{command, "-root", root, "-config", "images.yaml", "-out", filepath.Join(root, "dist"),
+		"-version", "1.2.3", "-revision", "abc", "-time", "1700000000", "-source", "https://example.com/hello"}, more...)
+	err := run(t.Context(), args, &out)
+	return out.String(), err
+}
+
+func TestTwoBuildsGiveTheSameDigests(t *testing.T) {
+	first, err := images(t, "build", repository(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(first, "@sha256:"); lines != 2 {
+		t.Fatalf("built %q, want two images", first)
+	}
+	// Another folder, other times and modes.
+	root := repository(t)
+	for _, file := range []string{"papers/a/one.yaml", "cmd/hello/main.go"} {
+		file = filepath.Join(root, file)
+		if err := errors.Join(os.Chmod(file, 0o600), os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second, err := images(t, "build", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first != second {
+		t.Errorf("digests differ:\n%s%s", first, second)
+	}
+	if again, err := images(t, "build", root); err != nil || again != first {
+		t.Errorf("a build over an earlier one: %v\n%s%s", err, first, again)
+	}
+	// What is in it does matter.
+	write(t, filepath.Join(root, "papers/a/one.yaml"), "other")
+	changed, err := images(t, "build", root, "papers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(first, changed) {
+		t.Errorf("another content gives the same digest: %s", changed)
+	}
+}
+
+func TestPushPullAndRun(t *testing.T) {
+	address := startRegistry(t)
+	root := repository(t)
+	base := address + "/team/hello"
+	if _, err := images(t, "build", root, "-base", base); err != nil {
+		t.Fatal(err)
+	}
+	pushed, err := images(t, "push", root, "-base", base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Fields(pushed)
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], base+":1.2.3@sha256:") || !strings.HasPrefix(lines[1], base+"-papers:1.2.3@sha256:") {
+		t.Fatalf("push prints %q", pushed)
+	}
+
+	index := pullIndex(t, base+":1.2.3")
+	digest, err := index.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(lines[0], digest.String()) {
+		t.Errorf("the registry has %s, push printed %s", digest, lines[0])
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var platforms []string
+	for _, entry := range manifest.Manifests {
+		platforms = append(platforms, entry.Platform.String())
+	}
+	if want := []string{"linux/amd64", "linux/arm64"}; !slices.Equal(platforms, want) {
+		t.Errorf("platforms = %v, want %v", platforms, want)
+	}
+
+	image := pull(t, base+":1.2.3")
+	checkConfiguration(t, image, []string{"/bin/hello"})
+	if got := runIn(t, image, "bin/hello"); got != "1.2.3\n" {
+		t.Errorf("the program says %q, want 1.2.3", got)
+	}
+	checkDocument(t, base, image)
+
+	papers := extract(t, pull(t, base+"-papers:1.2.3"))
+	if want := []string{"a", "a/deep", "a/deep/two.yaml", "a/one.yaml", "b", "b/annotations.yaml"}; !slices.Equal(papers, want) {
+		t.Errorf("files = %v, want %v", papers, want)
+	}
+	config, err := pull(t, base+"-papers:1.2.3").ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := config.Config.Labels["example.com/channel"]; got != "stable" {
+		t.Errorf("labels = %v, want those of annotations.yaml too", config.Config.Labels)
+	}
+}
+
+// checkConfiguration checks what a container of the image starts with, and what the image says about itself.
+func checkConfiguration(t *testing.T, image v1.Image, entrypoint []string) {
+	t.Helper()
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, entrypoint) {
+		t.Errorf("user %q, entrypoint %q", config.Config.User, config.Config.Entrypoint)
+	}
+	if want := time.Unix(1700000000, 0).UTC(); !config.Created.Equal(want) {
+		t.Errorf("created %s, want %s", config.Created, want)
+	}
+	manifest, err := image.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, told := range []map[string]string{config.Config.Labels, manifest.Annotations} {
+		for name, want := range map[string]string{"version": "1.2.3", "revision": "abc", "licenses": "Apache-2.0",
+			"source": "https://example.com/hello", "created": "2023-11-14T22:13:20Z"} {
+			if got := told["org.opencontainers.image."+name]; got != want {
+				t.Errorf("%s = %q, want %q", name, got, want)
+			}
+		}
+	}
+}
+
+// checkDocument checks that the registry knows the SPDX document of the image.
+func checkDocument(t *testing.T, base string, image v1.Image) {
+	t.Helper()
+	digest, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository, err := name.NewRepository(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	referrers, err := remote.Referrers(repository.Digest(digest.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := referrers.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(manifest.Manifests) != 1 {
+		t.Fatalf("%d objects refer to the image, want its SPDX document", len(manifest.Manifests))
+	}
+	attached := pull(t, repository.Digest(manifest.Manifests[0].Digest.String()).String())
+	layers, err := attached.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sbom document
+	if err := json.NewDecoder(reader).Decode(&sbom); err != nil {
+		t.Fatal(err)
+	}
+	var locators []string
+	for _, p := range sbom.Packages {
+		for _, r := range p.References {
+			locators = append(locators, r.Locator)
+		}
+	}
+	if !slices.Contains(locators, "pkg:golang/stdlib@"+strings.TrimPrefix(runtime.Version(), "go")) ||
+		!slices.Contains(locators, "pkg:golang/example.com/hello@1.2.3") {
+		t.Errorf("modules = %v", locators)
+	}
+	if !slices.ContainsFunc(sbom.Files, func(f spdxFile) bool { return f.Name == "./bin/hello" }) {
+		t.Errorf("files = %v", sbom.Files)
+	}
+}
+
+func TestPushUsesTheCredentialsOfDocker(t *testing.T) {
+	const password = "only-in-the-configuration"
+	address := startGuard(t, startRegistry(t), "robot", password)
+	root := repository(t)
+	base := address + "/hello"
+	if _, err := images(t, "build", root, "-base", base, "papers"); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	if _, err := images(t, "push", root, "-base", base, "papers"); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("a push without credentials: %v, want 401", err)
+	}
+	configuration := `{"auths": {"` + address + `": {"username": "robot", "password": "` + password + `"}}}`
+	write(t, filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), configuration)
+	out, err := images(t, "push", root, "-base", base, "papers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out, password) {
+		t.Errorf("push prints the password: %s", out)
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(t *testing.T, root string)
+		args   []string
+		want   string
+	}{
+		"an unknown field": {
+			change: func(t *testing.T, root string) {
+				write(t, filepath.Join(root, "images.yaml"), strings.Replace(listed, "certificates:", "certs:", 1))
+			},
+			want: "field certs not found",
+		},
+		"two images of one name": {
+			change: func(t *testing.T, root string) {
+				write(t, filepath.Join(root, "images.yaml"), strings.Replace(listed, "name: papers", "name: hello", 1))
+			},
+			want: `two images called "hello"`,
+		},
+		"a relative path in an image": {
+			change: func(t *testing.T, root string) {
+				write(t, filepath.Join(root, "images.yaml"), strings.Replace(listed, "to: /a", "to: a", 1))
+			},
+			want: `"a" is not an absolute path`,
+		},
+		"a folder that is not there": {
+			change: func(t *testing.T, root string) {
+				if err := os.RemoveAll(filepath.Join(root, "papers/a")); err != nil {
+					t.Fatal(err)
+				}
+			},
+			want: "papers/a: no such file",
+		},
+		"an output folder with something else in it": {
+			change: func(t *testing.T, root string) {
+				write(t, filepath.Join(root, "dist/papers/thesis.txt"), "years of work")
+			},
+			want: "is not an OCI layout",
+		},
+		"an unknown image":            {args: []string{"scans"}, want: `there is no image "scans"`},
+		"a platform without its half": {args: []string{"-platforms", "linux", "papers"}, want: `"linux" is not of the form`},
+		"a time that is no number":    {args: []string{"-time", "today", "papers"}, want: `-time "today"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := repository(t)
+			if tc.change != nil {
+				tc.change(t, root)
+			}
+			if tc.args == nil {
+				tc.args = []string{"papers"}
+			}
+			if _, err := images(t, "build", root, tc.args...); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error = %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestPushOfAnotherVersionIsRefused(t *testing.T) {
+	root := repository(t)
+	if _, err := images(t, "build", root, "papers"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := images(t, "push", root, "-version", "1.2.4", "-base", "127.0.0.1:1/hello", "papers")
+	if err == nil || !strings.Contains(err.Error(), "what was built is version 1.2.3") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestTheImagesOfTheProject builds the real images for this machine, from two copies of the repository, and runs what a
+// registry gives back.
+func TestTheImagesOfTheProject(t *testing.T) {
+	address := startRegistry(t)
+	base := address + "/aimodel-operator"
+	first, second := t.TempDir(), t.TempDir()
+	arguments := func(command, root, out string) []string {
+		return []string{command, "-root", root, "-out", out, "-base", base, "-version", "1.2.3", "-revision", "abc",
+			"-time", "1700000000", "-source", "https://example.com/hello", "-platforms", "linux/" + runtime.GOARCH}
+	}
+	root := filepath.Join("..", "..")
+	var built, again, pushed bytes.Buffer
+	if err := run(t.Context(), arguments("build", root, first), &built); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), arguments("build", copyOf(t, root), second), &again); err != nil {
+		t.Fatal(err)
+	}
+	if built.String() != again.String() {
+		t.Errorf("two copies of the repository give\n%s%s", &built, &again)
+	}
+	if err := run(t.Context(), arguments("push", root, first), &pushed); err != nil {
+		t.Fatal(err)
+	}
+	if pushed.String() != built.String() {
+		t.Errorf("pushed\n%swant\n%s", &pushed, &built)
+	}
+
+	config, err := readConfig(root, "tools/images/images.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, listed := range config.Images {
+		t.Run(listed.Name, func(t *testing.T) {
+			image := pull(t, base+listed.Suffix+":1.2.3")
+			checkConfiguration(t, image, listed.Entrypoint)
+			for _, p := range listed.Programs {
+				if runtime.GOOS != "linux" {
+					t.Skip("the program is one for Linux")
+				}
+				if got := runIn(t, image, strings.TrimPrefix(p.To, "/")); got != "1.2.3\n" {
+					t.Errorf("%s --version says %q, want 1.2.3", p.To, got)
+				}
+			}
+			if listed.Certificates && !slices.Contains(extract(t, image), strings.TrimPrefix(certificatesPath, "/")) {
+				t.Errorf("there is no %s", certificatesPath)
+			}
+		})
+	}
+}
+
+// copyOf copies what git would carry of the repository to another folder.
+func copyOf(t *testing.T, root string) string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	names, err := list.Output()
+	if err != nil {
+		t.Skipf("this is no git repository: %v", err)
+	}
+	target := t.TempDir()
+	for _, name := range strings.Split(strings.TrimRight(string(names), "\x00"), "\x00") {
+		data, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			continue // deleted and not committed, or a link to a folder
+		}
+		write(t, filepath.Join(target, name), string(data))
+	}
+	return target
+}
+
+func TestCertificates(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"certificates"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if count := strings.Count(out.String(), "BEGIN CERTIFICATE"); count < 100 {
+		t.Errorf("there are %d certificates", count)
+	}
+	if !strings.Contains(out.String(), "# CN=ISRG Root X1,O=Internet Security Research Group,C=US\n-----BEGIN") {
+		t.Error("ISRG Root X1 is not among the certificates")
+	}
+}
+
+func pullIndex(t *testing.T, reference string) v1.ImageIndex {
+	t.Helper()
+	parsed, err := name.ParseReference(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := remote.Index(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return index
+}
+
+func pull(t *testing.T, reference string) v1.Image {
+	t.Helper()
+	parsed, err := name.ParseReference(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := remote.Image(parsed, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+// unpack reads all files of an image, by name. Folders have none of data.
+func unpack(t *testing.T, image v1.Image) map[string][]byte {
+	t.Helper()
+	stream := mutate.Extract(image)
+	defer stream.Close() //nolint:errcheck // it was only read
+	files := map[string][]byte{}
+	archive := tar.NewReader(stream)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Uid != 0 || header.Gid != 0 || header.Mode&0o022 != 0 {
+			t.Errorf("%s: owner %d:%d, mode %o", header.Name, header.Uid, header.Gid, header.Mode)
+		}
+		data, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[header.Name] = data
+	}
+}
+
+func extract(t *testing.T, image v1.Image) []string {
+	t.Helper()
+	return slices.Sorted(maps.Keys(unpack(t, image)))
+}
+
+// runIn takes a program out of an image and asks for its version.
+func runIn(t *testing.T, image v1.Image, file string) string {
+	t.Helper()
+	data, found := unpack(t, image)[file]
+	if !found {
+		t.Fatalf("there is no %s in the image", file)
+	}
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}

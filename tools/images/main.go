@@ -1,0 +1,100 @@
+// Command images builds the project's container images from Go programs and files, without a container engine, and pushes
+// them. It writes OCI layouts: one index an image, with a manifest for each platform and an SPDX document beside each.
+//
+// The same sources, version, revision and time give the same digests on every machine. It must not read the clock, the
+// network (but for Go modules) or anything outside the repository while it builds.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+const usage = `images builds and pushes the container images of the project.
+
+  images build [flags] [NAME...]   write OCI layouts, all of them or those named
+  images push [flags] [NAME...]    push what was built
+  images list [flags]              print the references, without building or pushing
+  images certificates              print the public certificate authorities, as PEM
+
+Flags:
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "images:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are the flags.
+type settings struct {
+	root, config, out      string
+	base, version          string
+	revision, source, time string
+	platforms              string
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	var s settings
+	flags := flag.NewFlagSet("images", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&s.root, "root", ".", "the root `folder` of the repository")
+	flags.StringVar(&s.config, "config", "tools/images/images.yaml", "the `file` that lists the images, relative to the root")
+	flags.StringVar(&s.out, "out", "dist/images", "the `folder` of the OCI layouts")
+	flags.StringVar(&s.base, "base", "example.com/aimodel-operator", "what all names of images begin with")
+	flags.StringVar(&s.version, "version", "0.0.0-dev", "the `version`, which is also the tag")
+	flags.StringVar(&s.revision, "revision", "unknown", "the `commit` that is built")
+	flags.StringVar(&s.source, "source", "", "the `URL` of the sources")
+	flags.StringVar(&s.time, "time", "0", "when it was created, in `seconds` since 1970 (SOURCE_DATE_EPOCH)")
+	flags.StringVar(&s.platforms, "platforms", "linux/amd64,linux/arm64", "comma-separated `platforms`")
+
+	command := ""
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+	if err := flags.Parse(args); err != nil && !errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	if command == "certificates" {
+		return writeCertificates(out)
+	}
+
+	cfg, err := readConfig(s.root, s.config)
+	if err != nil {
+		return err
+	}
+	images, err := cfg.named(flags.Args())
+	if err != nil {
+		return err
+	}
+	switch command {
+	case "build":
+		return build(ctx, &s, cfg, images, out)
+	case "push":
+		return push(ctx, &s, images, out)
+	case "list":
+		for i := range images {
+			fmt.Fprintln(out, s.reference(&images[i]))
+		}
+		return nil
+	default:
+		var text strings.Builder
+		flags.SetOutput(&text)
+		flags.PrintDefaults()
+		return fmt.Errorf("there is no command %q\n\n%s%s", command, usage, text.String())
+	}
+}
+
+// reference is the name under which an image is pushed.
+func (s *settings) reference(i *image) string { return s.base + i.Suffix + ":" + s.version }
