@@ -1,13 +1,9 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +15,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
@@ -420,79 +415,3 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-func pullIndex(t *testing.T, reference string) v1.ImageIndex {
-	t.Helper()
-	parsed, err := name.ParseReference(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
-	index, err := remote.Index(parsed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return index
-}
-
-func pull(t *testing.T, reference string) v1.Image {
-	t.Helper()
-	parsed, err := name.ParseReference(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, err := remote.Image(parsed, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return image
-}
-
-// unpack reads all files of an image, by name. Folders have none of data.
-func unpack(t *testing.T, image v1.Image) map[string][]byte {
-	t.Helper()
-	stream := mutate.Extract(image)
-	defer stream.Close() //nolint:errcheck // it was only read
-	files := map[string][]byte{}
-	archive := tar.NewReader(stream)
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if header.Uid != 0 || header.Gid != 0 || header.Mode&0o022 != 0 {
-			t.Errorf("%s: owner %d:%d, mode %o", header.Name, header.Uid, header.Gid, header.Mode)
-		}
-		data, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[header.Name] = data
-	}
-}
-
-func extract(t *testing.T, image v1.Image) []string {
-	t.Helper()
-	return slices.Sorted(maps.Keys(unpack(t, image)))
-}
-
-// runIn takes a program out of an image and asks for its version.
-func runIn(t *testing.T, image v1.Image, file string) string {
-	t.Helper()
-	data, found := unpack(t, image)[file]
-	if !found {
-		t.Fatalf("there is no %s in the image", file)
-	}
-	path := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(path, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return string(out)
-}
