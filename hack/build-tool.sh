@@ -27,6 +27,7 @@ ldflags="-s -w"
 case $name in
 golangci-lint) ldflags="$ldflags -X main.version=$version" ;;
 kustomize) ldflags="$ldflags -X sigs.k8s.io/kustomize/api/provenance.version=$version" ;;
+helm) ldflags="$ldflags -X helm.sh/helm/v3/internal/version.version=$version" ;;
 esac
 (cd "$module" && CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -trimpath -ldflags "$ldflags" -o "$root/bin/$name" "$package")
 echo "$key" >"$stamp"

@@ -414,4 +414,3 @@ func TestCertificates(t *testing.T) {
 		t.Error("ISRG Root X1 is not among the certificates")
 	}
 }
-
