@@ -149,11 +149,13 @@ run: install-crds ## Run the operator on this machine, against the cluster of KU
 ##@ Develop
 
 .PHONY: generate
-generate: bin/controller-gen manifests ## Generate deep copies, definitions, RBAC and the API reference.
+generate: bin/controller-gen manifests ## Generate deep copies, definitions, RBAC, the API reference and the page of reasons.
 	@echo "  GEN   deep copies"
 	@bin/controller-gen object paths=./api/... paths=./internal/monitoringv1/...
 	@echo "  GEN   docs/api-reference.md"
 	@go run ./hack/apidoc -api api/v1 -crds config/crd/bases -out docs/api-reference.md
+	@echo "  GEN   docs/it-does-not-start.md"
+	@go run ./hack/reasondoc -out docs/it-does-not-start.md
 
 .PHONY: manifests
 manifests: bin/controller-gen ## Generate definitions and RBAC only.

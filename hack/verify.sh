@@ -11,7 +11,8 @@ fail() {
 	status=1
 }
 
-generated=('api/*/zz_generated.deepcopy.go' 'internal/*/zz_generated.deepcopy.go' config/crd/bases config/rbac/role.yaml docs/api-reference.md)
+generated=('api/*/zz_generated.deepcopy.go' 'internal/*/zz_generated.deepcopy.go' config/crd/bases config/rbac/role.yaml docs/api-reference.md
+	docs/it-does-not-start.md)
 
 echo "  CHECK generated files"
 make --no-print-directory generate || exit 1

@@ -2,6 +2,7 @@ package v1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -32,6 +33,74 @@ type ServingStatus struct {
 	// +optional
 	// +listType=atomic
 	Inventory []InventoryEntry `json:"inventory,omitempty"`
+
+	// failure says why the object is not ready. It is absent while it is ready, and while it is on its way.
+	// +optional
+	Failure *Failure `json:"failure,omitempty"`
+
+	// phases says how long the first pod of the current revision took to become ready. It is written once a revision.
+	// +optional
+	Phases *Phases `json:"phases,omitempty"`
+}
+
+// Failure is the most telling thing that keeps an object from being ready.
+type Failure struct {
+	// reason is the reason of the Ready condition. The page "It does not start: what now" has an entry for each.
+	// +required
+	Reason string `json:"reason"`
+	// message says it in a sentence, with the words of whoever refused.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// object is what the failure is about: a Deployment for what happens to its pods, or a claim, a node or the like.
+	// +optional
+	Object *FailureObject `json:"object,omitempty"`
+	// container is the container of the pods that fails.
+	// +optional
+	Container string `json:"container,omitempty"`
+	// exitCode is how that container ended last.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+	// since is when this reason appeared. It stays while the reason does.
+	// +required
+	Since metav1.Time `json:"since"`
+	// others are the reasons of what else is wrong, the most telling first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Others []string `json:"others,omitempty"`
+}
+
+// FailureObject names an object of the namespace of its owner, or a node.
+type FailureObject struct {
+	// kind is the kind of the object.
+	// +required
+	Kind string `json:"kind"`
+	// name is the name of the object.
+	// +required
+	Name string `json:"name"`
+}
+
+// Phases is how long a pod took to become ready, in whole seconds, and where the time went.
+type Phases struct {
+	// revision is the revision of the Deployment that the pod belongs to, as `kubectl rollout history` counts.
+	// +required
+	Revision int64 `json:"revision"`
+	// schedulingSeconds is the time until the pod had a node.
+	// +optional
+	SchedulingSeconds *int64 `json:"schedulingSeconds,omitempty"`
+	// preparingSeconds is the time for volumes, network and init containers.
+	// +optional
+	PreparingSeconds *int64 `json:"preparingSeconds,omitempty"`
+	// imagePullSeconds is the time until the server was started, most of which goes into pulling its image.
+	// It is absent when the server was started more than once.
+	// +optional
+	ImagePullSeconds *int64 `json:"imagePullSeconds,omitempty"`
+	// loadingSeconds is the time from the server's start until it was ready: it loads the weights meanwhile.
+	// +optional
+	LoadingSeconds *int64 `json:"loadingSeconds,omitempty"`
+	// readySeconds is all of that time, from the creation of the pod.
+	// +required
+	ReadySeconds int64 `json:"readySeconds"`
 }
 
 // InventoryEntry names one object that the operator created in the namespace of its owner.

@@ -12,6 +12,8 @@ const (
 	ConditionAvailable = "Available"
 	// ConditionProgressing says that a rollout or a scaling is under way.
 	ConditionProgressing = "Progressing"
+	// ConditionScalingActive says whether the autoscaler scales. Only an object with one has it, and Ready does not depend on it.
+	ConditionScalingActive = "ScalingActive"
 )
 
 // Reasons of ConditionReady that are its own. When it is False it repeats the reason of what keeps it so.
@@ -100,18 +102,65 @@ const (
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 )
 
-// Reasons that pods give. They win over the general reasons of every condition that they keep from being good.
+// Reasons that pods, and what pods need, give. They win over the general reasons of every condition that they keep from
+// being good. What to do about each is on the page "It does not start: what now".
 const (
-	// ReasonUnschedulable: the scheduler found no node; the message has its words.
-	ReasonUnschedulable = "Unschedulable"
-	// ReasonImagePull: the image cannot be pulled.
-	ReasonImagePull = "ImagePullFailed"
-	// ReasonContainerConfig: the kubelet cannot set the container up, for want of a Secret, a key or a non-root user.
-	ReasonContainerConfig = "ContainerConfigError"
-	// ReasonCrashLoop: the container exits again and again.
-	ReasonCrashLoop = "CrashLoop"
 	// ReasonOOMKilled: the container was killed for using more memory than its limit.
 	ReasonOOMKilled = "OOMKilled"
-	// ReasonPodsRefused: the API server refuses to create the pods (quota, policy, a webhook).
+	// ReasonImagePlatformMismatch: the image is not made for the processor of the node.
+	ReasonImagePlatformMismatch = "ImagePlatformMismatch"
+	// ReasonLivenessFailing: the kubelet killed the container because its liveness probe failed.
+	ReasonLivenessFailing = "LivenessFailing"
+	// ReasonStartupProbeFailing: the container did not pass its startup probe in time, or has used up half of that time.
+	ReasonStartupProbeFailing = "StartupProbeFailing"
+	// ReasonCrashLoop: the container exits again and again.
+	ReasonCrashLoop = "CrashLoop"
+	// ReasonContainerConfig: the kubelet cannot set the container up, for want of a Secret, a key or a non-root user.
+	ReasonContainerConfig = "ContainerConfigError"
+	// ReasonInvalidImageName: the name of the image is not one.
+	ReasonInvalidImageName = "InvalidImageName"
+	// ReasonImageUnauthorized: the registry does not let the image be pulled.
+	ReasonImageUnauthorized = "ImageUnauthorized"
+	// ReasonImageNotFound: the registry has no such image.
+	ReasonImageNotFound = "ImageNotFound"
+	// ReasonRegistryUnreachable: the node does not reach the registry of the image, or the registry does not serve it.
+	ReasonRegistryUnreachable = "RegistryUnreachable"
+	// ReasonImagePull: the image cannot be pulled, for a reason that is none of the others.
+	ReasonImagePull = "ImagePullFailed"
+	// ReasonAcceleratorUnhealthy: a node has the accelerators, and does not hand them out.
+	ReasonAcceleratorUnhealthy = "AcceleratorUnhealthy"
+	// ReasonVolumeNotBound: a claim that the pod mounts is missing, or has no volume.
+	ReasonVolumeNotBound = "VolumeNotBound"
+	// ReasonVolumeMountFailed: a volume cannot be attached to the node, or mounted there.
+	ReasonVolumeMountFailed = "VolumeMountFailed"
+	// ReasonSandboxFailed: the node cannot give the pod its network.
+	ReasonSandboxFailed = "SandboxFailed"
+	// ReasonNodeRefused: the kubelet refused a pod that the scheduler had sent to its node.
+	ReasonNodeRefused = "NodeRefused"
+	// ReasonNodeLost: the node of a replica does not report any more.
+	ReasonNodeLost = "NodeLost"
+	// ReasonRolloutBlocked: no node has room for a pod of the new revision, while those of the old go on serving.
+	ReasonRolloutBlocked = "RolloutBlocked"
+	// ReasonUnschedulable: the scheduler found no node; the message has its words.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonReadinessFailing: the container runs, and its readiness probe fails.
+	ReasonReadinessFailing = "ReadinessFailing"
+	// ReasonEvicted: the node ran short of something and threw a replica out.
+	ReasonEvicted = "Evicted"
+	// ReasonPodSecurity: the namespace's Pod Security Standard refuses the pods.
+	ReasonPodSecurity = "PodSecurityViolation"
+	// ReasonAdmissionRefused: an admission webhook or policy refuses the pods.
+	ReasonAdmissionRefused = "AdmissionRefused"
+	// ReasonPodsRefused: the API server refuses to create the pods, for a reason that is none of the others.
 	ReasonPodsRefused = "PodsRefused"
+)
+
+// Reasons of ConditionScalingActive.
+const (
+	// ReasonScalingActive: the autoscaler has its metrics and scales.
+	ReasonScalingActive = "ScalingActive"
+	// ReasonScalingInactive: the autoscaler cannot scale; the message has its words.
+	ReasonScalingInactive = "ScalingInactive"
+	// ReasonScalingUnknown: the autoscaler was created a short while ago and has not reported yet.
+	ReasonScalingUnknown = "ScalingNotObserved"
 )

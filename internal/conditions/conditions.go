@@ -44,6 +44,8 @@ type Set struct {
 	Resolved, Applied, Available, Progressing Outcome
 	// Replicas is the state of all replicas that were asked for; it is not shown but decides Ready.
 	Replicas Outcome
+	// Scaling is the state of the autoscaler. Zero: there is none, and then the condition is not shown. It does not decide Ready.
+	Scaling Outcome
 }
 
 // Write sets every owned condition on the object, and Ready from them. The time of a condition that did not change
@@ -58,7 +60,7 @@ func Write(object Object, set Set) {
 			Type:               kind,
 			Status:             outcome.Status,
 			Reason:             outcome.Reason,
-			Message:            bounded(outcome.Message),
+			Message:            Bounded(outcome.Message),
 			ObservedGeneration: object.GetGeneration(),
 		})
 	}
@@ -67,13 +69,19 @@ func Write(object Object, set Set) {
 	write(aiv1.ConditionApplied, set.Applied)
 	write(aiv1.ConditionAvailable, set.Available)
 	write(aiv1.ConditionProgressing, set.Progressing)
+	if set.Scaling == (Outcome{}) {
+		meta.RemoveStatusCondition(&list, aiv1.ConditionScalingActive)
+	} else {
+		write(aiv1.ConditionScalingActive, set.Scaling)
+	}
 	object.SetConditions(list)
 }
 
 // maxMessage is less than the longest message that the API server takes. An error may quote a value of any length.
 const maxMessage = 8 << 10
 
-func bounded(message string) string {
+// Bounded cuts a message so that the API server takes it.
+func Bounded(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}

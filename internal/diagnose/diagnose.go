@@ -1,223 +1,245 @@
-// Package diagnose finds out from pods and their Deployment why a model is not up, as one reason and one message.
+// Package diagnose finds out why a model is not up: from facts about its pods and what they need it makes findings, each with
+// a reason, a sentence and what to do. All reasons stand in one table; a new one is one entry of it.
 //
 // The same cause gives the same message on every pass and for every replica: it names no pod, counts nothing that moves,
-// and quotes only what stays. It reads nothing but what it is given.
+// and quotes only what stays. The package reads nothing but what it is given.
 package diagnose
 
 import (
-	"fmt"
-	"regexp"
-	"strings"
+	"slices"
+	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
 
-// Finding is why something is not up.
+const (
+	// Patience is how long something may take before it is looked into. What is read past a cache is read only then, so
+	// that a healthy start costs no such read.
+	Patience = 20 * time.Second
+	// memory is how long a pod that is gone for good tells about the one that took its place.
+	memory = 15 * time.Minute
+	// maxOthers bounds a result.
+	maxOthers = 16
+)
+
+// Finding is one thing that is wrong.
 type Finding struct {
-	// Reason is one of the pod reasons of package api/v1.
-	Reason string
+	// Reason is one of the reasons of package api/v1; the table has an entry for each.
+	Reason string `json:"reason"`
 	// Message says it in a sentence, with the words of whoever refused.
-	Message string
+	Message string `json:"message"`
+	// Object is what it is about. Of what happens to pods that is their Deployment, whose name does not change.
+	Object Object `json:"object,omitzero"`
+	// Container is the container that fails, if it is one.
+	Container string `json:"container,omitempty"`
+	// ExitCode is how that container ended last, if it did.
+	ExitCode *int32 `json:"exitCode,omitempty"`
 }
 
-// rank orders the reasons: what stands earlier is told when pods disagree. A crash is worth more than a pod that waits
-// for a node, because the crash will meet that pod too.
-var rank = []string{
-	aiv1.ReasonOOMKilled,
-	aiv1.ReasonCrashLoop,
-	aiv1.ReasonContainerConfig,
-	aiv1.ReasonImagePull,
-	aiv1.ReasonUnschedulable,
+// Object names an object of the namespace, or a node.
+type Object struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
 }
 
-// Workload gives the most telling finding about a Deployment and its pods. Nil means that nothing is known to be wrong.
-func Workload(deployment *appsv1.Deployment, pods []corev1.Pod) *Finding {
-	found := map[string]*Finding{}
-	for i := range pods {
-		if finding := Pod(&pods[i]); finding != nil {
-			// Of one reason the smallest message is told, so that the order of the pods does not matter.
-			if first := found[finding.Reason]; first == nil || finding.Message < first.Message {
-				found[finding.Reason] = finding
+// Same says whether both findings tell the same, which two nil ones do.
+func (f *Finding) Same(other *Finding) bool {
+	if f == nil || other == nil {
+		return f == other
+	}
+	a, b := *f, *other
+	if (a.ExitCode == nil) != (b.ExitCode == nil) || (a.ExitCode != nil && *a.ExitCode != *b.ExitCode) {
+		return false
+	}
+	a.ExitCode, b.ExitCode = nil, nil
+	return a == b
+}
+
+// Result is everything that is wrong, the most telling first, and each reason once.
+type Result struct {
+	Findings []Finding
+}
+
+// Primary is the most telling finding of what keeps pods from being up. Nil: nothing is known to.
+func (r Result) Primary() *Finding {
+	for i := range r.Findings {
+		if entry, _ := Lookup(r.Findings[i].Reason); !entry.Advisory {
+			return &r.Findings[i]
+		}
+	}
+	return nil
+}
+
+// Find gives the finding of a reason. Nil when there is none.
+func (r Result) Find(reason string) *Finding {
+	for i := range r.Findings {
+		if r.Findings[i].Reason == reason {
+			return &r.Findings[i]
+		}
+	}
+	return nil
+}
+
+// Without leaves out the finding of a reason.
+func (r Result) Without(reason string) Result {
+	return Result{slices.DeleteFunc(slices.Clone(r.Findings), func(finding Finding) bool { return finding.Reason == reason })}
+}
+
+// Diagnose makes findings of facts. The order of the pods does not matter.
+func Diagnose(facts Facts) Result {
+	found := map[string]Finding{}
+	add := func(finding *Finding) {
+		if finding == nil {
+			return
+		}
+		if finding.Object == (Object{}) && facts.Deployment != nil {
+			finding.Object = Object{"Deployment", facts.Deployment.Name}
+		}
+		if first, ok := found[finding.Reason]; !ok || less(*finding, first) {
+			found[finding.Reason] = *finding
+		}
+	}
+	for i := range facts.Pods {
+		if pod := &facts.Pods[i]; facts.isCurrent(pod) {
+			for _, finding := range ofPod(&facts, pod) {
+				add(&finding)
 			}
 		}
 	}
-	for _, reason := range rank {
-		if finding := found[reason]; finding != nil {
-			return finding
+	for i := range table {
+		if table[i].workload != nil {
+			add(table[i].workload(&facts))
 		}
 	}
-	return refusedPods(deployment)
+	var result Result
+	for i := range table {
+		if finding, ok := found[table[i].Reason]; ok && len(result.Findings) < maxOthers {
+			result.Findings = append(result.Findings, finding)
+		}
+	}
+	return result
 }
 
-// Pod gives the reason why a pod is not ready. Nil means that it is ready, on its way, or leaving.
+// less makes one of several findings of a reason the one that is told, whatever their order.
+func less(a, b Finding) bool {
+	if a.Message != b.Message {
+		return a.Message < b.Message
+	}
+	return a.Object.Name < b.Object.Name
+}
+
+// Pod is the most telling finding about one pod, from nothing but itself, and without what depends on time. Nil means that
+// it is ready, on its way, or leaving.
 func Pod(pod *corev1.Pod) *Finding {
+	var best *Finding
+	for _, finding := range ofPod(&Facts{}, pod) {
+		if best == nil || rank(finding.Reason) < rank(best.Reason) {
+			best = &finding
+		}
+	}
+	return best
+}
+
+// ofPod gives one finding for each container in trouble or, when there is none, one for the pod.
+func ofPod(facts *Facts, pod *corev1.Pod) []Finding {
 	if !pod.DeletionTimestamp.IsZero() || podConditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
 		return nil
 	}
-	// A pod that was evicted, or went down with its node, stays on record, and another has its place.
-	if pod.Status.Phase == corev1.PodFailed {
-		return nil
-	}
-	statuses := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
-	for i := range statuses {
-		if finding := container(pod, &statuses[i]); finding != nil {
-			return finding
-		}
-	}
-	return unschedulable(pod)
-}
-
-// preemption is where the scheduler repeats its counts for preemption, which helps nobody.
-var preemption = regexp.MustCompile(`(?s)( no new claims to deallocate,)? preemption:.*`)
-
-func unschedulable(pod *corev1.Pod) *Finding {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
-			condition.Reason == corev1.PodReasonUnschedulable {
-			return &Finding{aiv1.ReasonUnschedulable,
-				"no node can take a replica: " + stable(preemption.ReplaceAllString(condition.Message, ""))}
-		}
-	}
-	return nil
-}
-
-func container(pod *corev1.Pod, status *corev1.ContainerStatus) *Finding {
-	if waiting := status.State.Waiting; waiting != nil {
-		switch waiting.Reason {
-		case "ErrImagePull", "ImagePullBackOff", "ImageInspectError", "ErrImageNeverPull", "InvalidImageName",
-			"RegistryUnavailable", "SignatureValidationFailed":
-			return &Finding{aiv1.ReasonImagePull, imageMessage(status.Image, containerSpec(pod, status.Name).Image, waiting)}
-		case "CreateContainerConfigError", "CreateContainerError":
-			return &Finding{aiv1.ReasonContainerConfig,
-				fmt.Sprintf("container %q cannot be set up: %s", status.Name, stable(waiting.Message))}
-		}
-	}
-	ended := status.LastTerminationState.Terminated
-	if status.State.Terminated != nil {
-		ended = status.State.Terminated
-	}
-	if ended == nil || (ended.ExitCode == 0 && ended.Reason == "Completed" && isInit(pod, status.Name)) {
-		return nil
-	}
-	if ended.Reason == "OOMKilled" {
-		return &Finding{aiv1.ReasonOOMKilled, oomMessage(pod, status.Name)}
-	}
-	return &Finding{aiv1.ReasonCrashLoop, crashMessage(status.Name, ended)}
-}
-
-func isInit(pod *corev1.Pod, name string) bool {
-	for _, status := range pod.Status.InitContainerStatuses {
-		if status.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// containerSpec is what was asked for under that name. It is empty when the pod does not say.
-func containerSpec(pod *corev1.Pod, name string) *corev1.Container {
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			if containers[i].Name == name {
-				return &containers[i]
+	var found []Finding
+	// What the containers of a pod that is over did last says nothing about why it is over.
+	if pod.Status.Phase != corev1.PodFailed {
+		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+			for i := range statuses {
+				if finding := ofContainer(newContainer(facts, pod, &statuses[i])); finding != nil {
+					found = append(found, *finding)
+				}
 			}
 		}
 	}
-	return &corev1.Container{}
-}
-
-// backOff is the kubelet's frame around the cause of a failed pull while it waits for the next.
-var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*"(: \w+: )?`)
-
-// imageMessage names the image as the user wrote it, and the cause without the kubelet's frame around it: that frame
-// changes between a failed pull and the pause before the next.
-func imageMessage(reported, written string, waiting *corev1.ContainerStateWaiting) string {
-	image := written
-	if image == "" {
-		image = reported
+	if len(found) > 0 {
+		return found
 	}
-	cause := backOff.ReplaceAllString(waiting.Message, "")
-	if cause == "" {
-		return fmt.Sprintf("image %q cannot be pulled", image)
-	}
-	return fmt.Sprintf("image %q cannot be pulled: %s", image, stable(cause))
-}
-
-func oomMessage(pod *corev1.Pod, name string) string {
-	if limit, ok := containerSpec(pod, name).Resources.Limits[corev1.ResourceMemory]; ok {
-		return fmt.Sprintf("container %q was killed for using more memory than its limit of %s", name, limit.String())
-	}
-	return fmt.Sprintf("container %q was killed for want of memory on its node", name)
-}
-
-func crashMessage(name string, ended *corev1.ContainerStateTerminated) string {
-	message := fmt.Sprintf("container %q ended with exit code %d", name, ended.ExitCode)
-	if ended.Reason != "" && ended.Reason != "Error" && ended.Reason != "Completed" {
-		message += " (" + ended.Reason + ")"
-	}
-	lines := strings.Split(strings.TrimSpace(ended.Message), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		message += ": " + stable(last)
-	}
-	return message
-}
-
-// podName is the name of a pod that was never made, which differs with every try.
-var podName = regexp.MustCompile(`(pods|Pod) "[^"]*" is (forbidden|invalid): `)
-
-// refusedPods tells of pods that the API server refuses to create.
-func refusedPods(deployment *appsv1.Deployment) *Finding {
-	if deployment == nil {
-		return nil
-	}
-	for _, condition := range deployment.Status.Conditions {
-		if condition.Type != appsv1.DeploymentReplicaFailure || condition.Status != corev1.ConditionTrue {
+	for i := range table {
+		if table[i].pod == nil {
 			continue
 		}
-		reason := aiv1.ReasonPodsRefused
-		if strings.Contains(condition.Message, "exceeded quota") {
-			reason = aiv1.ReasonQuotaExceeded
+		if finding := table[i].pod(facts, pod); finding != nil {
+			finding.Reason = table[i].Reason
+			return append(found, *finding)
 		}
-		return &Finding{reason, "pods are refused: " + stable(podName.ReplaceAllString(condition.Message, ""))}
 	}
 	return nil
 }
 
-func podConditionIs(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == kind {
-			return condition.Status == status
+func ofContainer(c *container) *Finding {
+	for i := range table {
+		if table[i].container == nil {
+			continue
+		}
+		if finding := table[i].container(c); finding != nil {
+			finding.Reason, finding.Container = table[i].Reason, c.status.Name
+			return finding
 		}
 	}
-	return false
+	return nil
 }
 
-var (
-	// moving is what differs from one try to the next: local ports and the ids of containers and requests.
-	moving = regexp.MustCompile(`(\d+\.\d+\.\d+\.\d+|\[[0-9a-f:]+\]):\d+->|\b[0-9a-f]{64}\b`)
-	// whichPod is where the kubelet tells which pod it speaks of.
-	whichPod = regexp.MustCompile(` \(pod: "[^"]*", container: [^)]*\)`)
-	space    = regexp.MustCompile(`\s+`)
-)
+// container is one container of a pod, with what was asked for under its name.
+type container struct {
+	facts  *Facts
+	pod    *corev1.Pod
+	status *corev1.ContainerStatus
+	// spec is empty when the pod does not say.
+	spec *corev1.Container
+	init bool
+}
 
-// maxMessage keeps a long story out of status; the pod's own events have the rest.
-const maxMessage = 700
-
-// stable takes out of somebody else's message what moves, and bounds its length.
-func stable(message string) string {
-	message = whichPod.ReplaceAllString(message, "")
-	message = moving.ReplaceAllStringFunc(message, func(match string) string {
-		if strings.HasSuffix(match, "->") {
-			return "->"
+func newContainer(facts *Facts, pod *corev1.Pod, status *corev1.ContainerStatus) *container {
+	c := &container{facts: facts, pod: pod, status: status, spec: &corev1.Container{}}
+	for i := range pod.Spec.InitContainers {
+		if pod.Spec.InitContainers[i].Name == status.Name {
+			c.spec, c.init = &pod.Spec.InitContainers[i], true
 		}
-		return match[:12]
-	})
-	message = strings.TrimSpace(space.ReplaceAllString(message, " "))
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
 	}
-	return message
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Name == status.Name {
+			c.spec = &pod.Spec.Containers[i]
+		}
+	}
+	c.init = c.init || slices.ContainsFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == status.Name })
+	return c
+}
+
+// waits says why the container waits, or nothing.
+func (c *container) waits() (reason, message string) {
+	if waiting := c.status.State.Waiting; waiting != nil {
+		return waiting.Reason, waiting.Message
+	}
+	return "", ""
+}
+
+// ended is how the container ended last. Nil when it never did, or did its work.
+func (c *container) ended() *corev1.ContainerStateTerminated {
+	ended := c.status.LastTerminationState.Terminated
+	if c.status.State.Terminated != nil {
+		ended = c.status.State.Terminated
+	}
+	if ended == nil || (c.init && ended.ExitCode == 0 && ended.Reason == "Completed") {
+		return nil
+	}
+	return ended
+}
+
+func podConditionIs(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) bool {
+	condition := podCondition(pod, kind)
+	return condition != nil && condition.Status == status
+}
+
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == kind {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
 }

@@ -5,11 +5,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
@@ -23,17 +27,49 @@ type podCase struct {
 	Same string `json:"same"`
 }
 
-func podCases(t *testing.T) map[string]podCase {
+// factsCase is one case of testdata/facts.yaml.
+type factsCase struct {
+	Want       *Finding                               `json:"want"`
+	Now        *metav1.Time                           `json:"now"`
+	Deployment *appsv1.Deployment                     `json:"deployment"`
+	Revision   string                                 `json:"revision"`
+	Pods       []corev1.Pod                           `json:"pods"`
+	Events     []Event                                `json:"events"`
+	Nodes      []Node                                 `json:"nodes"`
+	Claims     map[string]Claim                       `json:"claims"`
+	Autoscaler *autoscalingv2.HorizontalPodAutoscaler `json:"autoscaler"`
+}
+
+func (c factsCase) facts() Facts {
+	facts := Facts{Deployment: c.Deployment, Revision: c.Revision, Pods: c.Pods, Nodes: c.Nodes, Claims: c.Claims,
+		Autoscaler: c.Autoscaler, Events: map[types.UID][]Event{"one": c.Events}}
+	if c.Now != nil {
+		facts.Now = c.Now.Time
+	}
+	return facts
+}
+
+func read[T any](t *testing.T, file string) map[string]T {
 	t.Helper()
-	data, err := os.ReadFile("testdata/pods.yaml")
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases := map[string]podCase{}
+	cases := map[string]T{}
 	if err := yaml.UnmarshalStrict(data, &cases); err != nil {
 		t.Fatal(err)
 	}
 	return cases
+}
+
+func podCases(t *testing.T) map[string]podCase {
+	t.Helper()
+	return read[podCase](t, "testdata/pods.yaml")
+}
+
+func factsCases(t *testing.T) map[string]factsCase {
+	t.Helper()
+	return read[factsCase](t, "testdata/facts.yaml")
 }
 
 func TestPod(t *testing.T) {
@@ -41,6 +77,24 @@ func TestPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.Want, Pod(&tc.Pod)); diff != "" {
 				t.Errorf("finding (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFacts(t *testing.T) {
+	for name, tc := range factsCases(t) {
+		t.Run(name, func(t *testing.T) {
+			result := Diagnose(tc.facts())
+			var got *Finding
+			if len(result.Findings) > 0 {
+				got = &result.Findings[0]
+			}
+			if diff := cmp.Diff(tc.Want, got); diff != "" {
+				t.Errorf("finding (-want +got):\n%s", diff)
+			}
+			if len(result.Findings) > 1 {
+				t.Errorf("there is more: %v", result.Findings[1:])
 			}
 		})
 	}
@@ -56,8 +110,28 @@ func TestOneCauseGivesOneMessage(t *testing.T) {
 		if first[tc.Same] == nil {
 			first[tc.Same] = finding
 		}
-		if diff := cmp.Diff(first[tc.Same], finding); diff != "" {
-			t.Errorf("%s: differs from another state of %q (-one +other):\n%s", name, tc.Same, diff)
+		if !first[tc.Same].Same(finding) {
+			t.Errorf("%s: differs from another state of %q (-one +other):\n%s", name, tc.Same, cmp.Diff(first[tc.Same], finding))
+		}
+	}
+}
+
+func TestSame(t *testing.T) {
+	a := &Finding{Reason: "a", ExitCode: new(int32)}
+	for name, tc := range map[string]struct {
+		a, b *Finding
+		want bool
+	}{
+		"both are nil":       {nil, nil, true},
+		"one is nil":         {a, nil, false},
+		"itself":             {a, a, true},
+		"an equal exit code": {a, &Finding{Reason: "a", ExitCode: new(int32)}, true},
+		"no exit code":       {a, &Finding{Reason: "a"}, false},
+		"another exit code":  {a, &Finding{Reason: "a", ExitCode: new(int32(1))}, false},
+		"another reason":     {&Finding{Reason: "a"}, &Finding{Reason: "b"}, false},
+	} {
+		if got := tc.a.Same(tc.b); got != tc.want {
+			t.Errorf("%s: same = %v", name, got)
 		}
 	}
 }
@@ -68,99 +142,73 @@ func TestTheOrderOfTheReplicasDoesNotMatter(t *testing.T) {
 		pods = append(pods, tc.Pod)
 	}
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Status.String(), b.Status.String()) })
-	want := Workload(nil, pods)
+	want := Diagnose(Facts{Pods: pods})
 	for i := range pods {
 		turned := slices.Concat(pods[i:], pods[:i])
-		if diff := cmp.Diff(want, Workload(nil, turned)); diff != "" {
+		if diff := cmp.Diff(want, Diagnose(Facts{Pods: turned})); diff != "" {
 			t.Fatalf("turned by %d (-want +got):\n%s", i, diff)
 		}
 		slices.Reverse(turned)
-		if diff := cmp.Diff(want, Workload(nil, turned)); diff != "" {
+		if diff := cmp.Diff(want, Diagnose(Facts{Pods: turned})); diff != "" {
 			t.Fatalf("turned by %d and reversed (-want +got):\n%s", i, diff)
 		}
 	}
-	if want == nil || want.Reason != aiv1.ReasonOOMKilled {
-		t.Errorf("finding = %v, want the most telling", want)
+	if primary := want.Primary(); primary == nil || primary.Reason != aiv1.ReasonOOMKilled {
+		t.Errorf("finding = %v, want the most telling", primary)
+	}
+	seen := map[string]bool{}
+	for _, finding := range want.Findings {
+		if seen[finding.Reason] {
+			t.Errorf("%s is told twice", finding.Reason)
+		}
+		seen[finding.Reason] = true
 	}
 }
 
 func TestTheMostTellingPodIsTold(t *testing.T) {
 	cases := podCases(t)
-	pod := func(name string) corev1.Pod {
-		tc, ok := cases[name]
-		if !ok {
-			t.Fatalf("no case %q", name)
-		}
-		return tc.Pod
-	}
 	for name, tc := range map[string]struct {
 		pods []string
-		want string
+		want []string
 	}{
-		"no pods":                             {nil, ""},
-		"all are fine":                        {[]string{"running, not ready yet", "ready, after a crash of long ago"}, ""},
-		"one waits for a node, one crashes":   {[]string{"no node has the accelerators", "crashed, just now"}, aiv1.ReasonCrashLoop},
-		"one waits for a node, one pulls":     {[]string{"no node has the accelerators", "an old kubelet tells no cause between two pulls"}, aiv1.ReasonImagePull},
-		"one is killed, one crashes":          {[]string{"crashed, just now", "killed for its own limit"}, aiv1.ReasonOOMKilled},
-		"one lacks a Secret, one an image":    {[]string{"an old kubelet tells no cause between two pulls", "a Secret is missing"}, aiv1.ReasonContainerConfig},
-		"one leaves after a crash, one pulls": {[]string{"leaving, after a crash", "an old kubelet tells no cause between two pulls"}, aiv1.ReasonImagePull},
+		"no pods":                             {nil, nil},
+		"all are fine":                        {[]string{"running, not ready yet", "ready, after a crash of long ago"}, nil},
+		"one waits for a node, one crashes":   {[]string{"no node has the accelerators", "crashed, just now"}, []string{aiv1.ReasonCrashLoop, aiv1.ReasonUnschedulable}},
+		"one waits for a node, one pulls":     {[]string{"no node has the accelerators", "an old kubelet tells no cause between two pulls"}, []string{aiv1.ReasonImagePull, aiv1.ReasonUnschedulable}},
+		"one is killed, one crashes":          {[]string{"crashed, just now", "killed for its own limit"}, []string{aiv1.ReasonOOMKilled, aiv1.ReasonCrashLoop}},
+		"one lacks a Secret, one an image":    {[]string{"an old kubelet tells no cause between two pulls", "a Secret is missing"}, []string{aiv1.ReasonContainerConfig, aiv1.ReasonImagePull}},
+		"one leaves after a crash, one pulls": {[]string{"leaving, after a crash", "an old kubelet tells no cause between two pulls"}, []string{aiv1.ReasonImagePull}},
+		"ten fail alike":                      {slices.Repeat([]string{"crashed, just now"}, 10), []string{aiv1.ReasonCrashLoop}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pods []corev1.Pod
 			for _, name := range tc.pods {
-				pods = append(pods, pod(name))
+				found, ok := cases[name]
+				if !ok {
+					t.Fatalf("no case %q", name)
+				}
+				pods = append(pods, found.Pod)
 			}
-			got := ""
-			if finding := Workload(nil, pods); finding != nil {
-				got = finding.Reason
+			var got []string
+			for _, finding := range Diagnose(Facts{Pods: pods}).Findings {
+				got = append(got, finding.Reason)
 			}
-			if got != tc.want {
-				t.Errorf("reason = %q, want %q", got, tc.want)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("reasons (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestPodsThatAreRefused(t *testing.T) {
-	failure := func(message string) []appsv1.DeploymentCondition {
-		return []appsv1.DeploymentCondition{
-			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue},
-			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: message},
-		}
-	}
-	for name, tc := range map[string]struct {
-		conditions []appsv1.DeploymentCondition
-		want       *Finding
-	}{
-		"by a quota": {
-			failure(`pods "llama-server-6b7c9d8f4-x7k2p" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=8, limited: requests.nvidia.com/gpu=8`),
-			&Finding{aiv1.ReasonQuotaExceeded, "pods are refused: exceeded quota: gpus, requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=8, limited: requests.nvidia.com/gpu=8"}},
-		"by Pod Security": {
-			failure(`pods "llama-server-6b7c9d8f4-" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`),
-			&Finding{aiv1.ReasonPodsRefused, `pods are refused: violates PodSecurity "restricted:latest": runAsNonRoot != true`}},
-		"by a webhook": {
-			failure(`admission webhook "gatekeeper" denied the request: no`),
-			&Finding{aiv1.ReasonPodsRefused, `pods are refused: admission webhook "gatekeeper" denied the request: no`}},
-		"by validation": {
-			failure(`Pod "llama-server-6b7c9d8f4-x7k2p" is invalid: spec.tolerations: Forbidden`),
-			&Finding{aiv1.ReasonPodsRefused, `pods are refused: spec.tolerations: Forbidden`}},
-		"not any more": {[]appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionFalse, Message: "x"}}, nil},
-		"never":        {nil, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			deployment := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: tc.conditions}}
-			if diff := cmp.Diff(tc.want, Workload(deployment, nil)); diff != "" {
-				t.Errorf("finding (-want +got):\n%s", diff)
-			}
-		})
-	}
-	if Workload(nil, nil) != nil {
-		t.Error("nothing at all gives a finding")
+func TestWhatKeepsNothingFromBeingUpIsNotPrimary(t *testing.T) {
+	result := Diagnose(factsCases(t)["the autoscaler has no metrics"].facts())
+	if result.Primary() != nil || result.Find(aiv1.ReasonScalingInactive) == nil || result.Find(aiv1.ReasonCrashLoop) != nil {
+		t.Errorf("result = %+v", result)
 	}
 }
 
 func TestForeignMessagesAreBounded(t *testing.T) {
-	const frame = 200
+	const frame = 400
 	for name, text := range map[string]string{
 		"long":                     strings.Repeat("x", 10_000),
 		"long, of several bytes":   strings.Repeat("é", 5_000),
@@ -169,45 +217,35 @@ func TestForeignMessagesAreBounded(t *testing.T) {
 		"much space":               strings.Repeat("a     \t", 5_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			waiting := func(reason string) corev1.Pod {
-				return corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-					Name: "server", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: text}}}}}}
+			now := time.Now()
+			// Every case, with its foreign words replaced.
+			for name, tc := range factsCases(t) {
+				facts := tc.facts()
+				for i := range facts.Events["one"] {
+					prefix, _, _ := strings.Cut(facts.Events["one"][i].Message, ": ")
+					facts.Events["one"][i].Message = prefix + ": " + text
+				}
+				for i := range facts.Pods {
+					facts.Pods[i].Status.Message = text
+				}
+				checkBounds(t, name, Diagnose(facts), maxMessage+frame)
 			}
-			ended := corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-				Name: "server", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: text}}}}}}
-			nowhere := corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
-				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: text}}}}
-			refused := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{
-				Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: text}}}}
-			findings := []*Finding{Workload(refused, nil)}
-			for _, pod := range []corev1.Pod{waiting("ErrImagePull"), waiting("CreateContainerError"), ended, nowhere} {
-				findings = append(findings, Pod(&pod))
-			}
-			for _, finding := range findings {
-				if len(finding.Message) > maxMessage+frame {
-					t.Errorf("%s: %d bytes", finding.Reason, len(finding.Message))
-				}
-				if !utf8.ValidString(finding.Message) {
-					t.Errorf("%s: is not valid UTF-8", finding.Reason)
-				}
-				if strings.ContainsAny(finding.Message, "\n\t") {
-					t.Errorf("%s: has more than one line", finding.Reason)
-				}
+			for _, reason := range []string{"ErrImagePull", "CreateContainerError", "InvalidImageName"} {
+				checkBounds(t, reason, Diagnose(Facts{Now: now, Pods: []corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+					Name: "server", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: text}}}}}}}}), maxMessage+frame)
 			}
 		})
 	}
 }
 
-func FuzzStable(f *testing.F) {
-	f.Add("read udp 10.1.2.3:48123->10.0.0.10:53: i/o timeout")
-	f.Add(strings.Repeat("🦙", 200))
-	f.Fuzz(func(t *testing.T, message string) {
-		got := stable(message)
-		if len(got) > maxMessage+len("...") {
-			t.Errorf("%d bytes", len(got))
+func checkBounds(t *testing.T, name string, result Result, most int) {
+	t.Helper()
+	for _, finding := range result.Findings {
+		if len(finding.Message) > most || !utf8.ValidString(finding.Message) {
+			t.Errorf("%s: a message of %d bytes, valid: %v", name, len(finding.Message), utf8.ValidString(finding.Message))
 		}
-		if utf8.ValidString(message) && !utf8.ValidString(got) {
-			t.Errorf("%q is not valid UTF-8", got)
+		if strings.ContainsAny(finding.Message, "\n\t") || strings.Contains(finding.Message, "  ") {
+			t.Errorf("%s: not one line: %.80q", name, finding.Message)
 		}
-	})
+	}
 }

@@ -31,10 +31,14 @@ var onTheWay = map[string]bool{
 	aiv1.ReasonModelNotObserved:   true,
 }
 
-// Record sends the events of one pass: the transition of Ready, and the changes that a user would ask about.
+// Record tells of one pass whose status was written: it sends the transition of Ready, and the changes that a user would ask
+// about, as events, and adds the phases of a start to the metrics.
 func Record(recorder events.EventRecorder, owner Owner, before []metav1.Condition, scope *Scope) {
 	if event := readyEvent(before, owner.GetConditions()); event != nil {
 		send(recorder, owner, *event)
+	}
+	if scope.phases != nil {
+		observe(scope.Kind, scope.phases)
 	}
 	for _, event := range changeEvents(scope.changes) {
 		send(recorder, owner, event)

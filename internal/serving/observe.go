@@ -16,7 +16,6 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/apply"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
-	"github.com/aimodel-operator/aimodel-operator/internal/index"
 	"github.com/aimodel-operator/aimodel-operator/internal/values"
 )
 
@@ -28,32 +27,19 @@ func (p *Pipeline) Observe(ctx context.Context, scope *Scope) error {
 	if err := p.observeService(ctx, scope); err != nil {
 		return err
 	}
+	if err := p.observeAutoscaler(ctx, scope); err != nil {
+		return err
+	}
 	if scope.Deployment == nil {
 		observeNothing(scope)
 		return nil
 	}
 	state := rollout(scope)
-	var finding *diagnose.Finding
-	if !state.settled {
-		var err error
-		if finding, err = p.diagnose(ctx, scope); err != nil {
-			return err
-		}
+	if err := p.diagnose(ctx, scope, state); err != nil {
+		return err
 	}
-	state.report(&scope.Conditions, finding)
-	return nil
-}
-
-// diagnose finds out from the owner's pods why they are not up.
-func (p *Pipeline) diagnose(ctx context.Context, scope *Scope) (*diagnose.Finding, error) {
-	pods := &corev1.PodList{}
-	err := p.reader.List(ctx, pods, client.InNamespace(scope.Owner.GetNamespace()),
-		client.MatchingFields{index.PodOwner: index.PodOwnerKey(scope.Kind, scope.Owner.GetName())},
-		client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
-	}
-	return diagnose.Workload(scope.Deployment, pods.Items), nil
+	state.report(&scope.Conditions, scope.diagnosis.Primary())
+	return p.observePhases(ctx, scope, state)
 }
 
 // observeDeployment finds the live Deployment. One that is not the owner's is none.
@@ -120,8 +106,6 @@ type rolloutState struct {
 	current bool
 	// settled is true when every replica that was asked for, and no other, is there and available.
 	settled bool
-	// overdue is true when the Deployment controller gave the rollout up.
-	overdue bool
 }
 
 func rollout(scope *Scope) rolloutState {
@@ -137,11 +121,6 @@ func rollout(scope *Scope) rolloutState {
 	}
 	state.settled = state.current && state.total == state.want && state.updated == state.want &&
 		state.ready == state.want && state.available == state.want
-	for _, condition := range status.Conditions {
-		if condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse {
-			state.overdue = condition.Reason == "ProgressDeadlineExceeded"
-		}
-	}
 	return state
 }
 
@@ -161,9 +140,9 @@ func (s *Scope) isLatest(deployment *appsv1.Deployment) bool {
 	return true
 }
 
-func (s rolloutState) report(set *conditions.Set, finding *diagnose.Finding) {
+// report sets the conditions. Trouble is what keeps the pods from being up, if anything does.
+func (s rolloutState) report(set *conditions.Set, trouble *diagnose.Finding) {
 	progress := fmt.Sprintf("%d of %d replicas are available", s.available, s.want)
-	trouble := s.trouble(finding)
 	switch {
 	case s.settled && s.want == 0:
 		zero := "no replica is asked for"
@@ -193,15 +172,4 @@ func (s rolloutState) report(set *conditions.Set, finding *diagnose.Finding) {
 	default:
 		set.Available = conditions.False(aiv1.ReasonNoReplicaAvailable, progress)
 	}
-}
-
-// trouble is the finding about the pods or, for want of one, that the rollout is overdue.
-func (s rolloutState) trouble(finding *diagnose.Finding) *diagnose.Finding {
-	if finding == nil && s.overdue {
-		return &diagnose.Finding{
-			Reason:  aiv1.ReasonProgressDeadlineExceeded,
-			Message: "the rollout made no progress within its deadline",
-		}
-	}
-	return finding
 }

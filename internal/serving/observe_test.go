@@ -71,6 +71,9 @@ func TestRollout(t *testing.T) {
 				t.Errorf("settled = %v, want %v", state.settled, tc.wantSettled)
 			}
 			var set conditions.Set
+			if tc.finding == nil {
+				tc.finding = diagnose.Diagnose(diagnose.Facts{Deployment: tc.deployment}).Primary()
+			}
 			state.report(&set, tc.finding)
 			for what, pair := range map[string][2]string{
 				"Available":   {tc.wantAvailable, text(set.Available)},

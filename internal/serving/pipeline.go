@@ -17,6 +17,7 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/apply"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
+	"github.com/aimodel-operator/aimodel-operator/internal/facts"
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
 	"github.com/aimodel-operator/aimodel-operator/internal/values"
@@ -33,6 +34,7 @@ type Pipeline struct {
 	applier  *apply.Applier
 	reader   client.Client
 	rendered *lru.Cache
+	facts    *facts.Gatherer
 }
 
 // renderedKey is what a rendering is remembered under.
@@ -59,6 +61,7 @@ func NewPipeline(renderer *render.Renderer, cached client.Client, live client.Re
 		applier:  &apply.Applier{Client: cached, Live: live, Kinds: render.Kinds(), Optional: optional},
 		reader:   cached,
 		rendered: lru.New(renderedSize),
+		facts:    facts.New(cached, live),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
 )
 
 // makeRoom keeps the rollout of a single replica from waiting for ever for a second set of accelerators.
@@ -24,10 +25,12 @@ func (p *Pipeline) makeRoom(ctx context.Context, scope *Scope) error {
 	if status.Replicas <= ptr.Deref(scope.Deployment.Spec.Replicas, 1) || status.UpdatedReplicas >= status.Replicas {
 		return nil
 	}
-	finding, err := p.diagnose(ctx, scope)
+	known, err := p.facts.Pods(ctx, scope.Kind, scope.Owner.GetName(), scope.Deployment)
 	if err != nil {
 		return err
 	}
-	scope.Inputs.ReplaceInPlace = finding != nil && finding.Reason == aiv1.ReasonUnschedulable
+	finding := diagnose.Diagnose(known).Primary()
+	scope.Inputs.ReplaceInPlace = finding != nil &&
+		(finding.Reason == aiv1.ReasonUnschedulable || finding.Reason == aiv1.ReasonRolloutBlocked)
 	return nil
 }

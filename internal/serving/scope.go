@@ -2,6 +2,7 @@ package serving
 
 import (
 	"context"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/apply"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
+	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 )
@@ -53,6 +55,20 @@ type Scope struct {
 	applied  bool
 	// wrong is the class of the error that the pass ended with. Empty when nothing is wrong.
 	wrong metrics.ErrorClass
+
+	// diagnosis is what is wrong, as far as children tell.
+	diagnosis diagnose.Result
+	// phases is set on the pass that finds the first ready pod of a revision.
+	phases *aiv1.Phases
+	// again is when to look again at what no watch tells of. Zero: never.
+	again time.Duration
+}
+
+// lookAgain asks for another pass after a while.
+func (s *Scope) lookAgain(after time.Duration) {
+	if after > 0 && (s.again == 0 || after < s.again) {
+		s.again = after
+	}
 }
 
 // Step is one stage of a reconcile. An error ends the steps that depend on it.

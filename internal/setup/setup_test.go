@@ -4,22 +4,16 @@ import (
 	"context"
 	"flag"
 	"io"
-	"os"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/yaml"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
-	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
-	"github.com/aimodel-operator/aimodel-operator/internal/index"
 	"github.com/aimodel-operator/aimodel-operator/internal/watches"
 )
 
@@ -106,63 +100,6 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	})
 	if want := reflect.TypeFor[Options]().NumField(); count != want {
 		t.Errorf("%d flags for %d settings", count, want)
-	}
-}
-
-func TestASlimPodTellsAsMuch(t *testing.T) {
-	data, err := os.ReadFile("../diagnose/testdata/pods.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases map[string]struct {
-		Pod corev1.Pod `json:"pod"`
-	}
-	if err := yaml.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			pod := &tc.Pod
-			pod.Namespace, pod.Name, pod.UID, pod.ResourceVersion = "team-a", "llama-1", "uid", "7"
-			pod.Labels = map[string]string{aiv1.LabelInferenceService: "chat", aiv1.LabelManagedBy: aiv1.ManagedBy, "pod-template-hash": "x"}
-			pod.Annotations = map[string]string{aiv1.AnnotationOwner: "chat", "big": "story"}
-			pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
-			pod.Spec.Volumes = []corev1.Volume{{Name: "big"}}
-			before := pod.DeepCopy()
-
-			object, err := slimPod(pod)
-			if err != nil {
-				t.Fatal(err)
-			}
-			slim, ok := object.(*corev1.Pod)
-			if !ok {
-				t.Fatalf("%T is no pod", object)
-			}
-			if diff := cmp.Diff(diagnose.Pod(pod), diagnose.Pod(slim)); diff != "" {
-				t.Errorf("finding (-whole +slim):\n%s", diff)
-			}
-			wantKind, wantName := index.OwnerOfPod(pod)
-			if kind, name := index.OwnerOfPod(slim); kind != wantKind || name != wantName {
-				t.Errorf("owner = %s %s, want %s %s", kind, name, wantKind, wantName)
-			}
-			if slim.Namespace != "team-a" || slim.Name != "llama-1" || slim.UID != "uid" || slim.ResourceVersion != "7" {
-				t.Errorf("identity = %v", slim.ObjectMeta)
-			}
-			if slim.ManagedFields != nil || slim.Spec.Volumes != nil || len(slim.Annotations) != 1 || len(slim.Labels) != 2 {
-				t.Errorf("keeps what nobody reads: %v %v", slim.ObjectMeta, slim.Spec.Volumes)
-			}
-			if diff := cmp.Diff(before, pod); diff != "" {
-				t.Errorf("the pod was changed (-before +after):\n%s", diff)
-			}
-			again, err := slimPod(slim)
-			if diff := cmp.Diff(object, again); diff != "" || err != nil {
-				t.Errorf("slim twice is another pod (%v):\n%s", err, diff)
-			}
-		})
-	}
-	service := &corev1.Service{}
-	if got, err := slimPod(service); got != any(service) || err != nil {
-		t.Errorf("something else became %v, %v", got, err)
 	}
 }
 

@@ -54,7 +54,7 @@ func childChanged(before, after client.Object) bool {
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		// Its generation moves from Kubernetes 1.37 on only.
 		is, ok := after.(*autoscalingv2.HorizontalPodAutoscaler)
-		return !ok || !equality.Semantic.DeepEqual(was.Spec, is.Spec)
+		return !ok || !equality.Semantic.DeepEqual(was.Spec, is.Spec) || autoscalerMoved(was, is)
 	case *corev1.ServiceAccount:
 		is, ok := after.(*corev1.ServiceAccount)
 		return !ok || !equality.Semantic.DeepEqual(was.AutomountServiceAccountToken, is.AutomountServiceAccountToken)
@@ -80,13 +80,26 @@ func deploymentMoved(before, after *appsv1.Deployment) bool {
 	return false
 }
 
+// autoscalerMoved compares what status reports of an autoscaler. Its counts are reported by the owner itself.
+func autoscalerMoved(before, after *autoscalingv2.HorizontalPodAutoscaler) bool {
+	was, is := before.Status.Conditions, after.Status.Conditions
+	if len(was) != len(is) {
+		return true
+	}
+	for i := range was {
+		if was[i].Type != is[i].Type || was[i].Status != is[i].Status || was[i].Reason != is[i].Reason {
+			return true
+		}
+	}
+	return false
+}
+
 // Pod passes a change of what a pod tells about itself. Whether it is ready is not among that: its Deployment tells.
 func Pod() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && finding(e.Object) != nil },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, is := finding(e.ObjectOld), finding(e.ObjectNew)
-			return (was == nil) != (is == nil) || (was != nil && *was != *is)
+			return !finding(e.ObjectOld).Same(finding(e.ObjectNew))
 		},
 		DeleteFunc:  func(e event.DeleteEvent) bool { return finding(e.Object) != nil },
 		GenericFunc: func(event.GenericEvent) bool { return false },

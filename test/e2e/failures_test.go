@@ -34,7 +34,7 @@ var _ = ginkgo.Describe("A model that does not run says why", func() {
 		const nowhere = "127.0.0.1:1/nobody/model:1"
 		model := newModel(namespace, "unpullable", func(spec *aiv1.AIModelSpec) { spec.Image = nowhere })
 		create(model)
-		expectReason(model, aiv1.ReasonImagePull, nowhere, "connection refused")
+		expectReason(model, aiv1.ReasonRegistryUnreachable, nowhere, "connection refused")
 		// Meanwhile the kubelet tries again, and tells of a failed pull and of the pause after it in turns.
 		expectStill(model, 15*time.Second)
 	})

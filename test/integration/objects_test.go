@@ -91,6 +91,11 @@ func withValues(text string) func(*aiv1.InferenceServiceSpec) {
 	}
 }
 
+// withClaim makes the pods mount a claim.
+func withClaim(name string) func(*aiv1.InferenceServiceSpec) {
+	return withValues("extraVolumes: [{name: claimed, persistentVolumeClaim: {claimName: " + name + "}}]")
+}
+
 // withBehavior makes the simulated node fail the pods in the way that it names.
 func withBehavior(name string) func(*aiv1.InferenceServiceSpec) {
 	return withValues("podAnnotations: {localkube.dev/behavior: " + name + "}")

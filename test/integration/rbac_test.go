@@ -60,6 +60,16 @@ var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
 			edit(mine, func() { mine.Spec.Ports[0].Port = 81 })
 			Eventually(func() int32 { return live(mine).Spec.Ports[0].Port }).Should(BeEquivalentTo(80))
 		}
+		// What is asked about pods in trouble: their events, the nodes that do not take them, and the claims that they wait for.
+		for reason, broken := range map[string]*aiv1.InferenceService{
+			aiv1.ReasonCrashLoop:      newService(namespace, "crash", "m", withBehavior("crash-loop")),
+			aiv1.ReasonUnschedulable:  newService(namespace, "too-big", "m", withGPUs(16)),
+			aiv1.ReasonVolumeNotBound: newService(namespace, "no-claim", "m", withClaim("nowhere")),
+		} {
+			create(broken)
+			expectReason(broken, reason)
+			Expect(k8s.Delete(suiteCtx, broken)).To(Succeed())
+		}
 		edit(model, func() { model.Spec.Image = "" })
 		expectReadyFor(model, aiv1.ReasonCatalogued)
 		Eventually(children).WithArguments(model).Should(BeEmpty())

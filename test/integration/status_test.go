@@ -36,7 +36,7 @@ var _ = ginkgo.Describe("Status", func() {
 	ginkgo.It("says why pods do not start, in words that stay the same", func() {
 		services := map[string]*aiv1.InferenceService{
 			aiv1.ReasonUnschedulable:   newService(namespace, "too-big", "m", withGPUs(16)),
-			aiv1.ReasonImagePull:       newService(namespace, "no-image", "m", withBehavior("image-pull-backoff")),
+			aiv1.ReasonImageNotFound:   newService(namespace, "no-image", "m", withBehavior("image-pull-backoff")),
 			aiv1.ReasonContainerConfig: newService(namespace, "no-secret", "m", withBehavior("config-error")),
 			aiv1.ReasonCrashLoop:       newService(namespace, "crash", "m", crashing("crash-loop", "no kernel image is available")),
 			aiv1.ReasonOOMKilled: newService(namespace, "oom", "m", crashing("oom-killed", ""), func(spec *aiv1.InferenceServiceSpec) {
@@ -45,7 +45,7 @@ var _ = ginkgo.Describe("Status", func() {
 		}
 		words := map[string]string{
 			aiv1.ReasonUnschedulable:   "Insufficient nvidia.com/gpu",
-			aiv1.ReasonImagePull:       image,
+			aiv1.ReasonImageNotFound:   image,
 			aiv1.ReasonContainerConfig: `secret "missing" not found`,
 			aiv1.ReasonCrashLoop:       "exit code 1: no kernel image is available",
 			aiv1.ReasonOOMKilled:       "limit of 1Gi",

@@ -1,0 +1,113 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// maxEvents bounds for how many pods events are asked for in one pass.
+	maxEvents = 3
+	// longestLook is how long, at the most, until something that nobody tells of is looked at again.
+	longestLook = 5 * time.Minute
+)
+
+// Needs is what would make a diagnosis say more. All of it has to be read past a cache; a healthy object needs none of it.
+type Needs struct {
+	// EventsOf are UIDs of pods.
+	EventsOf []types.UID
+	// Claims are names of claims.
+	Claims []string
+	// Nodes says that the nodes would help.
+	Nodes bool
+	// Again is when to look again because time alone, or an event, may change the answer. Zero: never.
+	Again time.Duration
+}
+
+// NeedsOf says what else to find out for a diagnosis of these facts. It asks for little at a time: the pods of one revision mostly
+// share their cause.
+func NeedsOf(facts Facts) Needs {
+	var needs Needs
+	var asked []*corev1.Pod
+	for i := range facts.Pods {
+		pod := &facts.Pods[i]
+		if !facts.isCurrent(pod) || !pod.DeletionTimestamp.IsZero() || podConditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
+			continue
+		}
+		if _, ok := schedulerWords(pod); ok {
+			needs.Nodes = true
+			needs.Claims = append(needs.Claims, claimsWanted(pod)...)
+			continue
+		}
+		wantEvents, again := facts.look(pod)
+		if wantEvents {
+			asked = append(asked, pod)
+		}
+		if leftBehind(pod) || (wantEvents && again > 2*time.Minute) {
+			needs.Nodes = true
+		}
+		if again > 0 && (needs.Again == 0 || again < needs.Again) {
+			needs.Again = again
+		}
+	}
+	slices.SortFunc(asked, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	for _, pod := range asked[:min(len(asked), maxEvents)] {
+		needs.EventsOf = append(needs.EventsOf, pod.UID)
+	}
+	slices.Sort(needs.Claims)
+	needs.Claims = slices.Compact(needs.Claims)
+	return needs
+}
+
+func claimsWanted(pod *corev1.Pod) []string {
+	if words, _ := schedulerWords(pod); claimWords.MatchString(words) {
+		return claimsOf(pod)
+	}
+	return nil
+}
+
+// look says of a pod that has a node whether its events may tell more than its status, and when to look again.
+func (f *Facts) look(pod *corev1.Pod) (events bool, again time.Duration) {
+	sooner := func(after time.Duration) {
+		if again == 0 || after < again {
+			again = after
+		}
+	}
+	// What nobody tells of is looked at after a while, and then at growing intervals.
+	wait := func(since time.Time) {
+		if f.lasted(since, Patience) {
+			events = true
+		}
+		sooner(min(max(f.Now.Sub(since), Patience), longestLook))
+	}
+	if since, waiting := waitsOnNode(pod); waiting {
+		wait(since)
+		return events, again
+	}
+	for i := range pod.Status.ContainerStatuses {
+		c := newContainer(f, pod, &pod.Status.ContainerStatuses[i])
+		if ended := c.ended(); ended != nil {
+			if ended.Reason != "OOMKilled" && (c.spec.LivenessProbe != nil || c.spec.StartupProbe != nil) {
+				events = true
+			}
+			continue
+		}
+		if started, starting := startingSince(c); starting {
+			half := startupBudget(c.spec) / 2
+			if f.lasted(started, half) {
+				wait(started)
+			} else {
+				sooner(half - f.Now.Sub(started) + time.Second)
+			}
+			continue
+		}
+		if since, unready := unreadySince(c); unready {
+			wait(since)
+		}
+	}
+	return events, again
+}
