@@ -142,7 +142,7 @@ func Pod(pod *corev1.Pod) *Finding {
 
 // ofPod gives one finding for each container in trouble or, when there is none, one for the pod.
 func ofPod(facts *Facts, pod *corev1.Pod) []Finding {
-	if !pod.DeletionTimestamp.IsZero() || podConditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
+	if !pod.DeletionTimestamp.IsZero() || podConditionHolds(pod, corev1.PodReady) {
 		return nil
 	}
 	var found []Finding
@@ -206,7 +206,9 @@ func newContainer(facts *Facts, pod *corev1.Pod, status *corev1.ContainerStatus)
 			c.spec = &pod.Spec.Containers[i]
 		}
 	}
-	c.init = c.init || slices.ContainsFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == status.Name })
+	c.init = c.init || slices.ContainsFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.Name == status.Name
+	})
 	return c
 }
 
@@ -230,9 +232,9 @@ func (c *container) ended() *corev1.ContainerStateTerminated {
 	return ended
 }
 
-func podConditionIs(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) bool {
+func podConditionHolds(pod *corev1.Pod, kind corev1.PodConditionType) bool {
 	condition := podCondition(pod, kind)
-	return condition != nil && condition.Status == status
+	return condition != nil && condition.Status == corev1.ConditionTrue
 }
 
 func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {

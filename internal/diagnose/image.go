@@ -20,13 +20,15 @@ var pullCauses = []struct {
 	reason string
 	words  *regexp.Regexp
 }{
-	{aiv1.ReasonImagePlatformMismatch, regexp.MustCompile(`(?i)no match(ing manifest)? for |exec format error|does not match the specified platform`)},
+	{aiv1.ReasonImagePlatformMismatch, regexp.MustCompile(
+		`(?i)no match(ing manifest)? for |exec format error|does not match the specified platform`)},
 	{aiv1.ReasonRegistryUnreachable, regexp.MustCompile(`(?i)dial tcp|dial udp|no such host|i/o timeout|deadline exceeded|` +
 		`connection (refused|reset)|tls handshake|x509|registry is unavailable|server misbehaving|toomanyrequests|too many requests|` +
 		`\b(429|5\d\d) [A-Z]|unexpected EOF|server gave HTTP response to HTTPS client`)},
 	{aiv1.ReasonImageUnauthorized, regexp.MustCompile(`(?i)unauthorized|authorization failed|authentication required|access denied|` +
 		`insufficient_scope|no basic auth credentials|\b(401|403)\b|forbidden|denied: `)},
-	{aiv1.ReasonImageNotFound, regexp.MustCompile(`(?i)not found|manifest unknown|name unknown|\b404\b|does not exist|is not present with pull policy`)},
+	{aiv1.ReasonImageNotFound, regexp.MustCompile(
+		`(?i)not found|manifest unknown|name unknown|\b404\b|does not exist|is not present with pull policy`)},
 }
 
 // pullFails makes a detector of pulls that fail for the cause that has this reason; for ReasonImagePull, for any other.

@@ -35,7 +35,7 @@ func NeedsOf(facts Facts) Needs {
 	var asked []*corev1.Pod
 	for i := range facts.Pods {
 		pod := &facts.Pods[i]
-		if !facts.isCurrent(pod) || !pod.DeletionTimestamp.IsZero() || podConditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
+		if !facts.isCurrent(pod) || !pod.DeletionTimestamp.IsZero() || podConditionHolds(pod, corev1.PodReady) {
 			continue
 		}
 		if _, ok := schedulerWords(pod); ok {

@@ -104,5 +104,5 @@ func nodeLost(f *Facts, pod *corev1.Pod) *Finding {
 func leftBehind(pod *corev1.Pod) bool {
 	ready := podCondition(pod, corev1.PodReady)
 	return ready != nil && ready.Status == corev1.ConditionFalse && ready.Reason != "ReadinessGatesNotReady" &&
-		podConditionIs(pod, corev1.ContainersReady, corev1.ConditionTrue)
+		podConditionHolds(pod, corev1.ContainersReady)
 }

@@ -16,7 +16,8 @@ func admits(pod *corev1.Pod, node *Node) bool {
 			return false
 		}
 	}
-	if terms := requiredTerms(pod); terms != nil && !slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool { return fits(&term, node) }) {
+	terms := requiredTerms(pod)
+	if terms != nil && !slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool { return fits(&term, node) }) {
 		return false
 	}
 	return !slices.ContainsFunc(node.Taints, func(taint corev1.Taint) bool {

@@ -46,7 +46,8 @@ func startupFailing(c *container) *Finding {
 	if !starting || !c.facts.lasted(started, budget/2) {
 		return nil
 	}
-	return &Finding{Message: fmt.Sprintf("container %q has not passed its startup probe for half of its time; it has until %s, %s after its start, and is killed then%s",
+	return &Finding{Message: fmt.Sprintf("container %q has not passed its startup probe for half of its time; "+
+		"it has until %s, %s after its start, and is killed then%s",
 		c.status.Name, started.Add(budget).UTC().Format(time.RFC3339), budget, probeWords(c, startup))}
 }
 

@@ -43,7 +43,8 @@ func rolloutBlocked(f *Facts, pod *corev1.Pod) *Finding {
 	if status.UpdatedReplicas >= status.Replicas || status.AvailableReplicas == 0 {
 		return nil
 	}
-	return &Finding{Message: "the old revision goes on serving, for no node can take a replica of the new one: " + words + whatIsAsked(f, pod, words)}
+	return &Finding{Message: "the old revision goes on serving, for no node can take a replica of the new one: " +
+		words + whatIsAsked(f, pod, words)}
 }
 
 // whatIsAsked puts beside the scheduler's words what they leave out: how much the pod asks for, how much a node has at the most,
@@ -152,7 +153,8 @@ func brokenAccelerators(f *Facts, pod *corev1.Pod) *Finding {
 		if !ok || !strings.Contains(name, "/") || healthy.Cmp(asked) >= 0 || built.Cmp(asked) < 0 {
 			continue
 		}
-		return &Finding{Message: fmt.Sprintf("a replica asks for %s %s: a node has %s, and its device plugin reports %s of them as healthy at the most",
+		return &Finding{Message: fmt.Sprintf(
+			"a replica asks for %s %s: a node has %s, and its device plugin reports %s of them as healthy at the most",
 			asked.String(), name, built.String(), healthy.String())}
 	}
 	return nil
@@ -175,7 +177,8 @@ func volumeNotBound(f *Facts, pod *corev1.Pod) *Finding {
 		case claim.Missing:
 			return &Finding{Message: fmt.Sprintf("the claim %q that holds what the pods mount does not exist", name), Object: object}
 		default:
-			return &Finding{Message: fmt.Sprintf("the claim %q has no volume (it is %s)%s", name, claim.Phase, provisionerWords(f, &claim)), Object: object}
+			words := provisionerWords(f, &claim)
+			return &Finding{Message: fmt.Sprintf("the claim %q has no volume (it is %s)%s", name, claim.Phase, words), Object: object}
 		}
 	}
 	return &Finding{Message: "a claim that the pods mount has no volume: " + words}

@@ -46,7 +46,7 @@ func mostTelling(events []Event) *Event {
 }
 
 func sandboxFailed(f *Facts, pod *corev1.Pod) *Finding {
-	if _, waiting := waitsOnNode(pod); !waiting || podConditionIs(pod, corev1.PodReadyToStartContainers, corev1.ConditionTrue) {
+	if _, waiting := waitsOnNode(pod); !waiting || podConditionHolds(pod, corev1.PodReadyToStartContainers) {
 		return nil
 	}
 	event := latest(f.Events[pod.UID], "FailedCreatePodSandBox")

@@ -85,7 +85,11 @@ func slimProbe(probe *corev1.Probe) *corev1.Probe {
 	if probe == nil {
 		return nil
 	}
-	return &corev1.Probe{InitialDelaySeconds: probe.InitialDelaySeconds, PeriodSeconds: probe.PeriodSeconds, FailureThreshold: probe.FailureThreshold}
+	return &corev1.Probe{
+		InitialDelaySeconds: probe.InitialDelaySeconds,
+		PeriodSeconds:       probe.PeriodSeconds,
+		FailureThreshold:    probe.FailureThreshold,
+	}
 }
 
 // slimMetadata keeps of a ReplicaSet whose it is, which revision, and by which labels it selects.
