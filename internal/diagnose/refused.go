@@ -21,7 +21,8 @@ var refusals = []struct {
 }{
 	{aiv1.ReasonQuotaExceeded, regexp.MustCompile(`exceeded quota|failed quota`)},
 	{aiv1.ReasonPodSecurity, regexp.MustCompile(`violates PodSecurity`)},
-	{aiv1.ReasonAdmissionRefused, regexp.MustCompile(`admission webhook|failed calling webhook|ValidatingAdmissionPolicy|MutatingAdmissionPolicy`)},
+	{aiv1.ReasonAdmissionRefused, regexp.MustCompile(
+		`admission webhook|failed calling webhook|ValidatingAdmissionPolicy|MutatingAdmissionPolicy`)},
 }
 
 // podsRefused makes a detector of pods that the API server refuses to create for that reason; for ReasonPodsRefused, for any

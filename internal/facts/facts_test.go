@@ -216,7 +216,8 @@ func TestManyNodesAreReadPageByPage(t *testing.T) {
 			}
 			nodes, _ := list.(*corev1.NodeList)
 			nodes.Items = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(pages)}}}
-			if pages++; pages < 3 {
+			pages++
+			if pages < 3 {
 				nodes.Continue = "next"
 			}
 			return nil

@@ -1,11 +1,6 @@
 package metrics
 
-import (
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-)
+import "time"
 
 // The phases of the start of a pod. The last is all of them together.
 const (
@@ -16,14 +11,11 @@ const (
 	PhaseReady      = "ready"
 )
 
-var phases = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-	Name: "aimodel_operator_phase_duration_seconds",
-	Help: "Time that the first pod of each revision spent in each phase of its start: scheduling, preparing, image_pull, loading, " +
-		"and ready, which is all of them together. By the kind of the owner.",
-	Buckets: []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600},
-}, []string{"kind", "phase"})
-
-func init() { ctrlmetrics.Registry.MustRegister(phases) }
+var phases = newHistogram("aimodel_operator_phase_duration_seconds",
+	"Time that the first pod of each revision spent in each phase of its start, by the kind of the owner. The phase ready is all of "+
+		"them together.",
+	[]float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600},
+	kindLabel, Label{Name: "phase", Values: []string{PhaseScheduling, PhasePreparing, PhaseImagePull, PhaseLoading, PhaseReady}})
 
 // ObservePhase records how long a phase of the start of a pod took, for an owner of that kind. Whole seconds are all that is
 // known of it.
