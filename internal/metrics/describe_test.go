@@ -101,4 +101,5 @@ func useAll() {
 	CountError("AIModel", Waiting)
 	CountChange("AIModel", "Created")
 	ObserveRegistryCall("mlflow", "register", CallOK, time.Second)
+	ObservePhase("AIModel", PhaseReady, time.Second)
 }
