@@ -84,13 +84,18 @@ func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, wrap fu
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	if err := addControllers(mgr, options, wrap); err != nil {
-		return nil, err
-	}
 	if err := addHealth(mgr); err != nil {
 		return nil, err
 	}
-	return mgr, nil
+	recorder, err := newRecorder(ctx, mgr)
+	if err != nil {
+		return nil, err
+	}
+	if err := addControllers(mgr, options, recorder, wrap); err != nil {
+		recorder.shutdown()
+		return nil, err
+	}
+	return recording{mgr, recorder}, nil
 }
 
 func managerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
@@ -116,7 +121,7 @@ func managerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
 	}
 }
 
-func addControllers(mgr manager.Manager, options Options, wrap func(client.Client) client.Client) error {
+func addControllers(mgr manager.Manager, options Options, recorder *recorder, wrap func(client.Client) client.Client) error {
 	renderer, err := render.New()
 	if err != nil {
 		return fmt.Errorf("load the charts: %w", err)
@@ -131,7 +136,6 @@ func addControllers(mgr manager.Manager, options Options, wrap func(client.Clien
 		return err
 	}
 	pipeline := serving.NewPipeline(renderer, writer, mgr.GetAPIReader(), optionalKinds)
-	recorder := mgr.GetEventRecorder(aiv1.ManagedBy)
 
 	models := &aimodel.Reconciler{Resolver: resolver, Pipeline: pipeline, Recorder: recorder}
 	if err := models.SetupWithManager(mgr, controllerOptions(options), optionalKinds); err != nil {
