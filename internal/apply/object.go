@@ -85,6 +85,9 @@ func (o Object) request(prefix string) *unstructured.Unstructured {
 	return u
 }
 
+// Manifest is a copy of the object as it is created.
+func (o Object) Manifest() *unstructured.Unstructured { return o.request(createdPrefix) }
+
 // dropNulls removes nulls in maps: typed objects encode some unset fields as null, and a null in a server-side
 // apply would claim the field.
 func dropNulls(value any) {

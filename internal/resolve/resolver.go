@@ -162,14 +162,7 @@ func (r *Resolver) recall(key types.NamespacedName) (*Credentials, bool) {
 
 // remember keeps the type and the names of the keys, and lets the content go.
 func (r *Resolver) remember(key types.NamespacedName, secret *corev1.Secret) *Credentials {
-	credentials := Credentials{
-		SecretName: key.Name,
-		ImagePull:  secret.Type == corev1.SecretTypeDockerConfigJson || secret.Type == corev1.SecretTypeDockercfg,
-	}
-	for name := range secret.Data {
-		credentials.Keys = append(credentials.Keys, name)
-	}
-	slices.Sort(credentials.Keys)
+	credentials := CredentialsOf(secret)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,6 +171,19 @@ func (r *Resolver) remember(key types.NamespacedName, secret *corev1.Secret) *Cr
 	}
 	r.secrets[key] = secretFacts{credentials: credentials, readAt: r.now()}
 	return &credentials
+}
+
+// CredentialsOf gives what may be known about a Secret: never a value.
+func CredentialsOf(secret *corev1.Secret) Credentials {
+	credentials := Credentials{
+		SecretName: secret.Name,
+		ImagePull:  secret.Type == corev1.SecretTypeDockerConfigJson || secret.Type == corev1.SecretTypeDockercfg,
+	}
+	for name := range secret.Data {
+		credentials.Keys = append(credentials.Keys, name)
+	}
+	slices.Sort(credentials.Keys)
+	return credentials
 }
 
 func (r *Resolver) now() time.Time {

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +16,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/apply"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 	"github.com/aimodel-operator/aimodel-operator/internal/facts"
+	"github.com/aimodel-operator/aimodel-operator/internal/manifest"
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
 	"github.com/aimodel-operator/aimodel-operator/internal/values"
@@ -108,26 +107,12 @@ func (r *rendering) give(scope *Scope) {
 
 func (p *Pipeline) render(scope *Scope) (*rendering, error) {
 	defer metrics.TimeRender(scope.Kind)()
-	chartValues, err := values.Build(*scope.Inputs)
+	builder := manifest.Builder{Renderer: p.renderer, Scheme: p.reader.Scheme()}
+	set, err := builder.Build(scope.Owner.GetNamespace(), scope.ChildName, scope.ownerReference(), *scope.Inputs)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := p.renderer.Render(scope.Owner.GetNamespace(), scope.ChildName, chartValues)
-	if err != nil {
-		return nil, err
-	}
-	result := &rendering{}
-	for _, object := range objects {
-		prepared, err := apply.Prepare(object, scope.ownerReference(), p.reader.Scheme())
-		if err != nil {
-			return nil, err
-		}
-		result.objects = append(result.objects, prepared)
-		if deployment, ok := object.(*appsv1.Deployment); ok {
-			result.selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
-		}
-	}
-	return result, nil
+	return &rendering{objects: set.Objects, selector: set.Selector}, nil
 }
 
 func renderFailure(err error) conditions.Outcome {
