@@ -75,6 +75,15 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 bin/manager: FORCE
 	@CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/manager
 
+.PHONY: plugin
+plugin: bin/kubectl-aimodel bin/kubectl_complete-aimodel ## Build the kubectl plugin into bin/kubectl-aimodel.
+
+bin/kubectl-aimodel: FORCE
+	@CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/kubectl-aimodel
+
+bin/kubectl_complete-aimodel: hack/krew/kubectl_complete-aimodel
+	@install -m 755 $< $@
+
 .PHONY: modelserver
 modelserver: bin/modelserver ## Build the small sentiment model that the demo and the tests serve.
 
@@ -149,13 +158,15 @@ run: install-crds ## Run the operator on this machine, against the cluster of KU
 ##@ Develop
 
 .PHONY: generate
-generate: bin/controller-gen manifests ## Generate deep copies, definitions, RBAC, the API reference and the page of reasons.
+generate: bin/controller-gen manifests ## Generate deep copies, definitions, RBAC and reference pages.
 	@echo "  GEN   deep copies"
 	@bin/controller-gen object paths=./api/... paths=./internal/monitoringv1/...
 	@echo "  GEN   docs/api-reference.md"
 	@go run ./hack/apidoc -api api/v1 -crds config/crd/bases -out docs/api-reference.md
 	@echo "  GEN   docs/it-does-not-start.md"
 	@go run ./hack/reasondoc -out docs/it-does-not-start.md
+	@echo "  GEN   docs/kubectl-plugin.md"
+	@go run ./hack/plugindoc -page docs/kubectl-plugin.md
 
 .PHONY: manifests
 manifests: bin/controller-gen ## Generate definitions and RBAC only.

@@ -12,7 +12,7 @@ fail() {
 }
 
 generated=('api/*/zz_generated.deepcopy.go' 'internal/*/zz_generated.deepcopy.go' config/crd/bases config/rbac/role.yaml docs/api-reference.md
-	docs/it-does-not-start.md)
+	docs/it-does-not-start.md docs/kubectl-plugin.md)
 
 echo "  CHECK generated files"
 make --no-print-directory generate || exit 1

@@ -226,6 +226,14 @@ func environment(preset any, given []corev1.EnvVar) ([]any, error) {
 	return append(out, users...), nil
 }
 
+// Accelerators returns the resource that the accelerators of one replica are, and how many they are: none is "" and 0.
+func Accelerators(in resolve.Inputs) (resourceName string, count int32) {
+	if in.Accelerator == nil {
+		return "", 0
+	}
+	return acceleratorName(in.Accelerator), acceleratorCount(in.Accelerator)
+}
+
 func acceleratorName(a *aiv1.Accelerator) string {
 	if a.ResourceName == "" {
 		return defaultAccelerator

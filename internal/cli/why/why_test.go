@@ -1,0 +1,104 @@
+package why
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/cli/access"
+	"github.com/aimodel-operator/aimodel-operator/internal/cli/clitest"
+	"github.com/aimodel-operator/aimodel-operator/internal/cli/output"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// now is when the objects of the test data are looked at.
+var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// Each file of objects tells of the first AIModel or InferenceService in it.
+func TestStoriesGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.input.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no test data: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".input.yaml"), func(t *testing.T) {
+			objects := clitest.Objects(t, file)
+			reader := clitest.Client(t, objects...)
+			first, ok := objects[0].(access.Object)
+			if !ok {
+				t.Fatalf("the first object of %s is a %T", file, objects[0])
+			}
+			object, err := access.Find(t.Context(), reader, first.GetNamespace(), access.Short(access.KindOf(first), first.GetName()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			teller := &Teller{Reader: reader, Now: func() time.Time { return now }}
+			story, err := teller.Tell(t.Context(), object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := Write(&out, output.Style{}, now, story); err != nil {
+				t.Fatal(err)
+			}
+			clitest.Golden(t, strings.Replace(file, ".input.yaml", ".txt", 1), out.Bytes(), *update)
+		})
+	}
+}
+
+func TestASecretIsNeverReadWhole(t *testing.T) {
+	objects := clitest.Objects(t, "testdata/secret-missing.input.yaml")
+	reader := &secretWatcher{Reader: clitest.Client(t, objects...), t: t}
+	object, err := access.Find(t.Context(), reader, "team-a", "gated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	teller := &Teller{Reader: reader, Now: time.Now}
+	if _, err := teller.Tell(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	if reader.asked == 0 {
+		t.Error("the Secret was not looked for at all")
+	}
+}
+
+func TestColoursChangeNothingButColour(t *testing.T) {
+	objects := clitest.Objects(t, "testdata/unschedulable.input.yaml")
+	reader := clitest.Client(t, objects...)
+	object, err := access.Find(t.Context(), reader, "team-a", "llama")
+	if err != nil {
+		t.Fatal(err)
+	}
+	story, err := (&Teller{Reader: reader, Now: func() time.Time { return now }}).Tell(t.Context(), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain, coloured bytes.Buffer
+	if err := Write(&plain, output.Style{}, now, story); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(&coloured, output.Coloured(), now, story); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(coloured.String(), "\x1b[31m") {
+		t.Error("nothing is red")
+	}
+	if diff := cmp.Diff(plain.String(), clitest.WithoutColours(coloured.String())); diff != "" {
+		t.Errorf("without its colours it is another text:\n%s", diff)
+	}
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+var _ client.Reader = &secretWatcher{}
