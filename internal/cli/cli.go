@@ -47,7 +47,7 @@ func (e *exit) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
 // Run runs the command that the arguments say, and returns the exit code.
 func Run(ctx context.Context, args []string, options Options) int {
-	command := New(options)
+	command := New(options) //nolint:contextcheck // the commands get the context from the line below
 	command.SetArgs(args)
 	err := command.ExecuteContext(ctx)
 	var silent *exit

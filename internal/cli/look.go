@@ -16,11 +16,12 @@ func (s *session) whyCommand() *cobra.Command {
 		Use:     "why NAME",
 		GroupID: groupLook,
 		Short:   "Tell why a model is not ready, and what to do",
-		Long: "Show an object with everything that belongs to it: what it refers to, its Deployment with ReplicaSets and pods, its autoscaler,\n" +
-			"claims and latest warnings. What keeps it from being ready is marked.\n\n" +
+		Long: "Show an object with everything that belongs to it: what it refers to, its Deployment with ReplicaSets and pods, its\n" +
+			"autoscaler, claims and latest warnings. What keeps it from being ready is marked.\n\n" +
 			"Of a Secret is read whether it is there, and never what is in it.",
-		Example: "  kubectl aimodel why llama\n  kubectl aimodel why aim/sentiment -n team-a\n  kubectl aimodel why llama -o json | jq -r .advice",
-		Args:    oneName, ValidArgsFunction: s.completeNames,
+		Example: "  kubectl aimodel why llama\n" +
+			"  kubectl aimodel why aim/sentiment -n team-a\n  kubectl aimodel why llama -o json | jq -r .advice",
+		Args: oneName, ValidArgsFunction: s.completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			object, err := s.find(c.Context(), args[0])
 			if err != nil {

@@ -69,7 +69,8 @@ func (s *session) renderAll(ctx context.Context, maker *desired.Maker, objects [
 }
 
 func filesFlag(c *cobra.Command, files *[]string) {
-	c.Flags().StringSliceVarP(files, "filename", "f", nil, "`file` to read, a folder of files, or - for standard input; may be given several times")
+	c.Flags().StringSliceVarP(files, "filename", "f", nil,
+		"`file` to read, a folder of files, or - for standard input; may be given several times")
 }
 
 // readFiles reads documents. What has no namespace gets the one that was typed, or else "default": what is printed must not
@@ -125,8 +126,8 @@ func (s *session) diffCommand() *cobra.Command {
 		Use:     "diff (NAME | -f FILE)",
 		GroupID: groupPlan,
 		Short:   "Compare what is in the cluster with what the operator would apply",
-		Long: "Compare the objects that the operator keeps with what it would apply: for an object of the cluster, or for one of a file as if it\n" +
-			"were applied. Only fields that the operator owns are compared: what others added, and what the API server defaulted, is not.\n\n" +
+		Long: "Compare the objects that the operator keeps with what it would apply: for an object of the cluster, or for one of a file as if\n" +
+			"it were applied. Only fields that the operator owns are compared: what others added, and what the API server defaulted, is not.\n\n" +
 			"The exit code is 0 when there is no difference, 1 when there is one, and 2 after an error.",
 		Example:           "  kubectl aimodel diff llama\n  kubectl aimodel diff -f llama.yaml",
 		ValidArgsFunction: s.completeNames,

@@ -11,7 +11,10 @@ import (
 )
 
 // operatorLabels select the operator's own Deployment, wherever it is installed.
-var operatorLabels = client.MatchingLabels{"app.kubernetes.io/name": "aimodel-operator", "app.kubernetes.io/component": "controller-manager"}
+var operatorLabels = client.MatchingLabels{
+	"app.kubernetes.io/name":      "aimodel-operator",
+	"app.kubernetes.io/component": "controller-manager",
+}
 
 // versions is what the version command prints.
 type versions struct {

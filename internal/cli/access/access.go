@@ -51,7 +51,8 @@ type Flags struct {
 func (f *Flags) Bind(flags *pflag.FlagSet) {
 	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
 	f.overrides = &clientcmd.ConfigOverrides{}
-	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "`file` that says how to reach the cluster; by default KUBECONFIG, then ~/.kube/config")
+	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "",
+		"`file` that says how to reach the cluster; by default KUBECONFIG, then ~/.kube/config")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	// The command's own words for what is used most; the rest are as kubectl has them.
 	names.AuthOverrideFlags.Impersonate.Description = "`user` to act as"

@@ -26,8 +26,8 @@ func Explain(err error) error {
 	case clientcmd.IsEmptyConfig(err):
 		return sentence(err, "no cluster is configured: set KUBECONFIG, or name a file with --kubeconfig")
 	case meta.IsNoMatchError(err), isMissingResource(err):
-		return sentence(err, "the cluster does not know the kinds of %s: install the operator there first, or choose another cluster with --context",
-			aiv1.Group)
+		return sentence(err, "the cluster does not know the kinds of %s: install the operator there first, or choose another cluster "+
+			"with --context", aiv1.Group)
 	case apierrors.IsForbidden(err) && errors.As(err, &status):
 		return sentence(err, "you may not do that: %s. Ask for that permission, or use another account with --context or --as",
 			strings.TrimSpace(status.Status().Message))

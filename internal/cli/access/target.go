@@ -32,7 +32,8 @@ func KindOf(object Object) string {
 
 // shortNames are the names by which the kinds go, in the order in which they are tried.
 var shortNames = map[string]string{
-	"inferenceservice": resolve.KindInferenceService, "inferenceservices": resolve.KindInferenceService, "infsvc": resolve.KindInferenceService,
+	"inferenceservice": resolve.KindInferenceService, "inferenceservices": resolve.KindInferenceService,
+	"infsvc":  resolve.KindInferenceService,
 	"aimodel": resolve.KindAIModel, "aimodels": resolve.KindAIModel, "aim": resolve.KindAIModel,
 }
 

@@ -146,7 +146,8 @@ func (m *Maker) credentials(ctx context.Context, model *aiv1.AIModel) (*resolve.
 		return nil, nil
 	}
 	if ref.Namespace != "" && ref.Namespace != model.Namespace {
-		return nil, fmt.Errorf("credentialsRef names namespace %q; only a Secret of its own namespace %q can be used", ref.Namespace, model.Namespace)
+		return nil, fmt.Errorf("credentialsRef names namespace %q; only a Secret of its own namespace %q can be used",
+			ref.Namespace, model.Namespace)
 	}
 	key := types.NamespacedName{Namespace: model.Namespace, Name: ref.Name}
 	for _, source := range m.Sources {

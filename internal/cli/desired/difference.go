@@ -73,7 +73,9 @@ func (m *Maker) chooseRollout(ctx context.Context, reader client.Reader, made *M
 	return nil
 }
 
-func get(ctx context.Context, reader client.Reader, gvk schema.GroupVersionKind, namespace, name string) (*unstructured.Unstructured, error) {
+func get(
+	ctx context.Context, reader client.Reader, gvk schema.GroupVersionKind, namespace, name string,
+) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(gvk)
 	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, live)

@@ -113,7 +113,7 @@ func (d *Documents) add(data []byte, namespace string) error {
 	}
 	gv, kind := head.APIVersion, head.Kind
 	switch {
-	case gv == "" && kind == "" && len(strings.TrimSpace(string(data))) == 0, isComment(data):
+	case gv == "" && kind == "" && strings.TrimSpace(string(data)) == "", isComment(data):
 		return nil
 	case strings.HasSuffix(kind, "List") && head.Items != nil:
 		for _, item := range head.Items {

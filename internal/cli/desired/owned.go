@@ -1,7 +1,6 @@
 package desired
 
 import (
-	"bytes"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,7 +19,7 @@ func owned(live *unstructured.Unstructured, want map[string]any) map[string]any 
 			continue
 		}
 		set := fieldpath.NewSet()
-		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err == nil {
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err == nil {
 			fields = fields.Union(set)
 		}
 	}

@@ -152,7 +152,8 @@ func findCause(story *Story) *Part {
 // isReference says whether a reason of Ready is about what an object refers to.
 func isReference(reason string) bool {
 	switch reason {
-	case aiv1.ReasonModelNotFound, aiv1.ReasonModelNotResolved, aiv1.ReasonSecretNotFound, aiv1.ReasonSecretNamespace, aiv1.ReasonSecretForbidden:
+	case aiv1.ReasonModelNotFound, aiv1.ReasonModelNotResolved,
+		aiv1.ReasonSecretNotFound, aiv1.ReasonSecretNamespace, aiv1.ReasonSecretForbidden:
 		return true
 	}
 	return false
