@@ -112,11 +112,11 @@ func repeats(event *corev1.Event) int32 {
 }
 
 // markCause marks the part that keeps the object from being ready, and takes the advice for it.
-func markCause(story *Story) {
+func markCause(story *Story, failure *aiv1.Failure) {
 	if story.Ready == string(metav1.ConditionTrue) {
 		return
 	}
-	cause := findCause(story)
+	cause := findCause(story, failure)
 	cause.Cause = true
 	if cause.Health != Waiting || cause.Kind == "Pod" {
 		cause.Health = Broken
@@ -128,8 +128,12 @@ func markCause(story *Story) {
 	advise(story, reason)
 }
 
-func findCause(story *Story) *Part {
+func findCause(story *Story, failure *aiv1.Failure) *Part {
 	root := story.Tree
+	var about aiv1.FailureObject
+	if failure != nil && failure.Object != nil {
+		about = *failure.Object
+	}
 	for _, matches := range []func(*Part) bool{
 		// A reference that lacks what the reason says. The deepest one is the cause: a Secret rather than its model.
 		func(p *Part) bool { return p.Kind == "Secret" && p.reason != "" && isReference(story.Reason) },
@@ -137,10 +141,14 @@ func findCause(story *Story) *Part {
 			return p.Kind == "AIModel" && p != root && p.reason != "" && isReference(story.Reason)
 		},
 		func(p *Part) bool { return p.foreign && story.Reason == aiv1.ReasonConflict },
+		func(p *Part) bool { return p.Kind == about.Kind && p.Name == about.Name && p.Kind != "Deployment" },
 		func(p *Part) bool { return p.Kind == "PersistentVolumeClaim" && p.reason == story.Reason },
 		func(p *Part) bool { return p.Kind == "Pod" && p.reason == story.Reason },
 		func(p *Part) bool { return p.Kind == "ReplicaSet" && p.reason != "" },
 		func(p *Part) bool { return p.Kind == "Pod" && p.reason != "" },
+		// What is known of pods from their events only is told of the first that is not up.
+		func(p *Part) bool { return p.Kind == "Pod" && p.Health != Fine && about.Kind == "Deployment" },
+		func(p *Part) bool { return p.Kind == about.Kind && p.Name == about.Name },
 	} {
 		if found := root.find(matches); found != nil {
 			return found

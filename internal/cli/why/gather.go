@@ -51,7 +51,7 @@ func (t *Teller) Tell(ctx context.Context, object access.Object) (*Story, error)
 	if err := t.events(ctx, story.Tree, object.GetNamespace()); err != nil {
 		return nil, err
 	}
-	markCause(story)
+	markCause(story, object.GetServingStatus().Failure)
 	return story, nil
 }
 
@@ -70,6 +70,7 @@ func (t *Teller) root(story *Story, object access.Object) *Part {
 	if object.GetAnnotations()[aiv1.AnnotationPaused] == "true" {
 		root.note("it is paused: `kubectl aimodel resume " + access.Short(story.Kind, story.Name) + "` lets the operator go on")
 	}
+	root.note(phases(object.GetServingStatus().Phases))
 	for _, condition := range object.GetConditions() {
 		told := condition.Reason == story.Reason || condition.Type == aiv1.ConditionReady
 		if condition.Status == metav1.ConditionTrue || told || condition.Message == "" || condition.Type == aiv1.ConditionProgressing {
@@ -79,6 +80,30 @@ func (t *Teller) root(story *Story, object access.Object) *Part {
 	}
 	return root
 }
+
+// phases says where the time of the last start went.
+func phases(took *aiv1.Phases) string {
+	if took == nil {
+		return ""
+	}
+	text := fmt.Sprintf("its last start took %s", seconds(took.ReadySeconds))
+	separator := ": "
+	for _, part := range []struct {
+		name string
+		took *int64
+	}{
+		{"scheduling", took.SchedulingSeconds}, {"preparing", took.PreparingSeconds},
+		{"pulling the image", took.ImagePullSeconds}, {"loading", took.LoadingSeconds},
+	} {
+		if part.took != nil {
+			text += separator + part.name + " " + seconds(*part.took)
+			separator = ", "
+		}
+	}
+	return text
+}
+
+func seconds(count int64) string { return (time.Duration(count) * time.Second).String() }
 
 // references adds the model of a service, and the Secret of a model.
 func (t *Teller) references(ctx context.Context, root *Part, object access.Object) error {
@@ -242,7 +267,7 @@ func (t *Teller) claim(ctx context.Context, parent *Part, namespace, name string
 	err := t.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim)
 	switch {
 	case apierrors.IsNotFound(err):
-		part.Health, part.State, part.reason = Broken, "missing", "VolumeNotBound"
+		part.Health, part.State, part.reason = Broken, "missing", aiv1.ReasonVolumeNotBound
 	case apierrors.IsForbidden(err):
 		part.Health, part.State = Unknown, "you may not look at it"
 	case err != nil:
@@ -250,7 +275,7 @@ func (t *Teller) claim(ctx context.Context, parent *Part, namespace, name string
 	default:
 		part.uid, part.State = string(claim.UID), string(claim.Status.Phase)
 		if claim.Status.Phase != corev1.ClaimBound {
-			part.Health, part.reason = Waiting, "VolumeNotBound"
+			part.Health, part.reason = Waiting, aiv1.ReasonVolumeNotBound
 		}
 	}
 	return nil

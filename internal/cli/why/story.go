@@ -2,7 +2,11 @@
 // It reads the cluster and changes nothing. Of a Secret it reads whether it is there, never what is in it.
 package why
 
-import "time"
+import (
+	"time"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
+)
 
 // Health says how a part of the story is doing.
 type Health string
@@ -83,4 +87,8 @@ func (p *Part) find(matches func(*Part) bool) *Part {
 	return nil
 }
 
-func advise(*Story, string) {}
+func advise(story *Story, reason string) {
+	if entry, known := diagnose.Lookup(reason); known {
+		story.Meaning, story.Advice = entry.Meaning, entry.Advice
+	}
+}

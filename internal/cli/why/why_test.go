@@ -12,9 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/cli/access"
 	"github.com/aimodel-operator/aimodel-operator/internal/cli/clitest"
 	"github.com/aimodel-operator/aimodel-operator/internal/cli/output"
+	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -44,6 +46,15 @@ func TestStoriesGolden(t *testing.T) {
 			story, err := teller.Tell(t.Context(), object)
 			if err != nil {
 				t.Fatal(err)
+			}
+			// The words are those of the table of reasons, which is free to change them.
+			if entry, known := diagnose.Lookup(story.Reason); known && story.Reason != aiv1.ReasonModelNotResolved {
+				if story.Meaning != entry.Meaning || story.Advice != entry.Advice || story.Advice == "" {
+					t.Errorf("the advice for %s is %q", story.Reason, story.Advice)
+				}
+			}
+			if story.Advice != "" {
+				story.Meaning, story.Advice = "MEANING", "ADVICE"
 			}
 			var out bytes.Buffer
 			if err := Write(&out, output.Style{}, now, story); err != nil {
