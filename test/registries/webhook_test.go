@@ -15,6 +15,7 @@ import (
 )
 
 func TestWebhook(t *testing.T) {
+	t.Parallel()
 	receiver := servers.StartReceiver(t)
 	conformance.Run(t, conformance.Target{
 		New: func(config registry.Config) (registry.Backend, error) { return webhook.New(config) },
@@ -30,6 +31,7 @@ func TestWebhook(t *testing.T) {
 
 // A request that is not signed with the receiver's key is refused, also where the bearer token is right.
 func TestWebhookSignedWithAnotherKey(t *testing.T) {
+	t.Parallel()
 	receiver := servers.StartReceiver(t)
 	client, err := registry.NewHTTPClient(registry.Transport{})
 	if err != nil {

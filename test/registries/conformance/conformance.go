@@ -55,13 +55,15 @@ type Entry struct {
 
 const (
 	requestTimeout = 20 * time.Second
-	slowTimeout    = 700 * time.Millisecond
+	slowTimeout    = 400 * time.Millisecond
 )
 
 // suite is one run against one target.
 type suite struct {
 	Target
-	proxy *Proxy
+	// address is the registry's own.
+	address string
+	proxy   *Proxy
 	// backend is patient, hasty gives up soon.
 	backend, hasty registry.Backend
 	prefix         string
@@ -70,10 +72,11 @@ type suite struct {
 
 // Run runs all tests.
 func Run(t *testing.T, target Target) {
-	proxy := NewProxy(t, target.Config.URL)
+	address := target.Config.URL
+	proxy := NewProxy(t, address)
 	target.Config.URL = proxy.URL
 	// Two runs on one registry that stays do not meet.
-	s := &suite{Target: target, proxy: proxy, prefix: fmt.Sprintf("c%x", time.Now().UnixNano()), count: &atomic.Int64{}}
+	s := &suite{Target: target, address: address, proxy: proxy, prefix: fmt.Sprintf("c%x", time.Now().UnixNano()), count: &atomic.Int64{}}
 	s.backend, s.hasty = s.make(t, requestTimeout), s.make(t, slowTimeout)
 	for _, part := range []struct {
 		name string

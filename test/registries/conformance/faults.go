@@ -34,7 +34,7 @@ func mistakes() []mistake {
 	for status, want := range map[int]registry.Reason{
 		http.StatusUnauthorized: registry.Unauthorized, http.StatusForbidden: registry.Unauthorized,
 		http.StatusNotFound: registry.Unreachable, http.StatusConflict: registry.Conflict,
-		http.StatusInternalServerError: registry.Unreachable, http.StatusServiceUnavailable: registry.Unreachable,
+		http.StatusInternalServerError: registry.Unreachable,
 	} {
 		list = append(list, mistake{Fault: Fault{Way: Status, Status: status}, want: want})
 	}
@@ -97,26 +97,47 @@ func (s *suite) faults(t *testing.T) {
 	s.register(t, foreign)
 	byHand := s.name()
 	s.Server.Add(t, byHand, "1.0", map[string]string{"theirs": "kept"})
-	for _, op := range s.operations() {
-		t.Run(op.name, func(t *testing.T) {
-			for _, wrong := range mistakes() {
-				struck := 0
-				for wrong.At = 1; s.strike(t, op, wrong); wrong.At++ {
-					struck++
-				}
-				if struck == 0 {
-					t.Errorf("%s: it struck nothing", wrong.Fault)
-				}
-				if t.Failed() {
-					return
-				}
-			}
-		})
-	}
+	t.Run("in", func(t *testing.T) { // ends when all of them have
+		for i := range s.operations() {
+			beside := s.beside(t)
+			op := beside.operations()[i]
+			t.Run(op.name, func(t *testing.T) {
+				t.Parallel()
+				beside.strikeAll(t, op)
+			})
+		}
+	})
 	if entries := s.Server.Entries(t, byHand); len(entries) != 1 || registry.ReadMarks(entries[0].Tags).Owned {
 		t.Errorf("the entry of nobody is %+v", entries)
 	}
 	s.quiet(t, foreign.Name, func() { s.register(t, foreign) })
+}
+
+// strikeAll lets each request of an operation go wrong in each way.
+func (s *suite) strikeAll(t *testing.T, op operation) {
+	t.Helper()
+	for _, wrong := range mistakes() {
+		struck := 0
+		for wrong.At = 1; s.strike(t, op, wrong); wrong.At++ {
+			struck++
+		}
+		if struck == 0 {
+			t.Errorf("%s: it struck nothing", wrong.Fault)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// beside is the same suite with a proxy of its own.
+func (s *suite) beside(t *testing.T) *suite {
+	t.Helper()
+	beside := *s
+	beside.proxy = NewProxy(t, s.address)
+	beside.Config.URL = beside.proxy.URL
+	beside.backend, beside.hasty = beside.make(t, requestTimeout), beside.make(t, slowTimeout)
+	return &beside
 }
 
 // strike runs an operation with a fault, and again without. It returns false when the operation ended before the fault.
