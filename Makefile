@@ -197,8 +197,8 @@ bin/controller-gen bin/golangci-lint bin/kustomize: FORCE
 ##@ Test (on a control plane of its own, or on the cluster of KUBECONFIG)
 
 .PHONY: test
-test: ## Run unit, golden and integration tests.
-	@hack/test.sh unit modules integration
+test: ## Run unit, golden and integration tests, and those against real model registries.
+	@hack/test.sh unit modules integration registries
 
 .PHONY: test-unit
 test-unit: ## Run unit and golden tests only: no cluster needed.
@@ -207,6 +207,14 @@ test-unit: ## Run unit and golden tests only: no cluster needed.
 .PHONY: test-integration
 test-integration: ## Run the integration tests only.
 	@hack/test.sh integration
+
+.PHONY: registries
+registries: ## Install the model registries that tests run against, as far as this machine allows.
+	@hack/registries.sh
+
+.PHONY: test-registries
+test-registries: ## Test the backends of model registries against real ones (REQUIRE_REGISTRIES="oci webhook" fails without these).
+	@hack/test.sh registries
 
 .PHONY: test-e2e
 test-e2e: build modelserver ## Run the end-to-end tests; pods really run where this machine allows it.

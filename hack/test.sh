@@ -3,7 +3,8 @@
 #
 #   hack/test.sh unit modules integration
 #
-# Suites: unit, modules (the tests of the other Go modules), integration, e2e, scale.
+# Suites: unit, modules (the tests of the other Go modules), registries (backends against real model registries), integration,
+# e2e, scale.
 #
 # The last three run on a control plane that they start themselves, or on the cluster of KUBECONFIG where that is set.
 # GO_TEST_FLAGS is added to each `go test`, such as GO_TEST_FLAGS=-ginkgo.focus=conflict.
@@ -54,6 +55,21 @@ modules() {
 		say "Tests of $module"
 		CGO_ENABLED=0 dir=$module suite "${module##*/}" -short -timeout 15m ./...
 	done
+}
+
+registries() {
+	say "Tests against real model registries"
+	hack/registries.sh
+	if command -v node >/dev/null && [ -d test/webhook-receiver/node_modules ]; then
+		(cd test/webhook-receiver && node --test >/tmp/receiver-test.$$ 2>&1) || {
+			cat /tmp/receiver-test.$$
+			echo "  FAIL  test/webhook-receiver"
+			status=1
+		}
+		rm -f /tmp/receiver-test.$$
+	fi
+	# Each registry is a server that mostly waits: they run side by side.
+	CGO_ENABLED=0 suite registries -count=1 -parallel 8 -timeout 20m ./test/registries/...
 }
 
 integration() { on_cluster integration 30m "Integration tests"; }
@@ -107,14 +123,14 @@ main() {
 	*) KUBECONFIG=$PWD/$KUBECONFIG ;; # go test runs each package in its own folder
 	esac
 
-	[ $# -gt 0 ] || set -- unit modules integration
+	[ $# -gt 0 ] || set -- unit modules integration registries
 	verbose=""
 	testsum=$PWD/bin/testsum
 	CGO_ENABLED=0 go build -buildvcs=false -o "$testsum" ./hack/testsum || exit 1
 
 	for name in "$@"; do
 		case $name in
-		unit | modules | integration | e2e | scale) "$name" ;;
+		unit | modules | registries | integration | e2e | scale) "$name" ;;
 		*)
 			echo "hack/test.sh: there is no suite $name" >&2
 			exit 2

@@ -21,6 +21,8 @@ type Transport struct {
 	ClientCert, ClientKey []byte
 	// Timeout bounds a request with its answer.
 	Timeout time.Duration
+	// UserAgent is how the operator names itself, with its version; without it, only its name.
+	UserAgent string
 	// ConnsPerHost bounds the connections to one address; 0 means no bound.
 	ConnsPerHost int
 }
@@ -49,10 +51,14 @@ func NewHTTPClient(options Transport) (*http.Client, error) {
 		}
 		trust.Certificates = []tls.Certificate{pair}
 	}
+	agent := options.UserAgent
+	if agent == "" {
+		agent = "aimodel-operator"
+	}
 	dialer := &net.Dialer{Timeout: dialTimeout, ControlContext: refuseLinkLocal}
 	return &http.Client{
 		Timeout: options.Timeout,
-		Transport: &http.Transport{
+		Transport: named{agent: agent, next: &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         dialer.DialContext,
 			TLSClientConfig:     trust,
@@ -60,10 +66,26 @@ func NewHTTPClient(options Transport) (*http.Client, error) {
 			ForceAttemptHTTP2:   true,
 			MaxConnsPerHost:     options.ConnsPerHost,
 			IdleConnTimeout:     idleTimeout,
-		},
+		}},
 		CheckRedirect: sameHost,
 	}, nil
 }
+
+// named gives every request the operator's name, also those that a client library makes.
+type named struct {
+	agent string
+	next  *http.Transport
+}
+
+// RoundTrip is http.RoundTripper's.
+func (n named) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("User-Agent", n.agent)
+	return n.next.RoundTrip(request)
+}
+
+// CloseIdleConnections is what http.Client's calls.
+func (n named) CloseIdleConnections() { n.next.CloseIdleConnections() }
 
 func sameHost(request *http.Request, via []*http.Request) error {
 	if request.URL.Host != via[0].URL.Host || request.URL.Scheme != via[0].URL.Scheme {

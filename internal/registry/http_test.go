@@ -91,3 +91,21 @@ func TestLinkLocalAddressesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsNameTheOperator(t *testing.T) {
+	for agent, want := range map[string]string{"": "aimodel-operator", "aimodel-operator/1.2.3": "aimodel-operator/1.2.3"} {
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if got := r.UserAgent(); got != want {
+				t.Errorf("it is named %q, want %q", got, want)
+			}
+		}))
+		client, err := NewHTTPClient(Transport{Timeout: time.Minute, UserAgent: agent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := get(t, client, server.URL); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	}
+}

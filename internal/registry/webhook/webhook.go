@@ -75,7 +75,9 @@ func (b *Backend) Register(ctx context.Context, r registry.Registration) (regist
 		return registry.Entry{}, err
 	}
 	reply := read(answer)
-	entry := registry.Entry{Name: r.Name, ID: reply.ID, Version: reply.Version, URL: reply.URL, Adopted: reply.Adopted, Created: !reply.Adopted}
+	entry := registry.Entry{
+		Name: r.Name, ID: reply.ID, Version: reply.Version, URL: reply.URL, Adopted: reply.Adopted, Created: !reply.Adopted,
+	}
 	if entry.Version == "" {
 		entry.Version = r.Version
 	}

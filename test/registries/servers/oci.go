@@ -33,7 +33,7 @@ func StartOCI(t testing.TB, options OCIOptions) OCI {
 	if err != nil {
 		missing(t, "oci", "there is no docker-registry; on Debian: apt-get install docker-registry")
 	}
-	dir := folder(t, "oci")
+	dir := t.TempDir()
 	on := port(t)
 	r := OCI{URL: fmt.Sprintf("http://127.0.0.1:%d", on), Storage: filepath.Join(dir, "data")}
 	config := fmt.Sprintf("version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\n"+

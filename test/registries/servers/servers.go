@@ -38,17 +38,6 @@ func missing(t testing.TB, registry, what string) {
 	t.Skipf("NOT TESTED against a real %s registry: %s", registry, what)
 }
 
-// folder is a temporary folder that outlives processes which are slow to end.
-func folder(t testing.TB, name string) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "registries-"+name+"-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 // port is one that nothing listens on.
 func port(t testing.TB) int {
 	t.Helper()
