@@ -53,7 +53,13 @@ var _ = ginkgo.Describe("A model that", ginkgo.Ordered, func() {
 	})
 
 	ginkgo.It("does not load within its budget is restarted, and says so", func() {
-		expectReason(tooSlow, aiv1.ReasonCrashLoop, "exit code 0")
+		expectReason(tooSlow, aiv1.ReasonStartupProbeFailing)
+		Eventually(func(g Gomega) {
+			g.Expect(refresh(tooSlow)).To(Succeed())
+			g.Expect(condition(tooSlow, aiv1.ConditionReady).Message).To(And(
+				ContainSubstring("was killed because it did not pass its startup probe within 6s"), ContainSubstring("statuscode: 503")), story(tooSlow))
+		}).WithTimeout(starting).Should(Succeed())
+		Expect(tooSlow.Status.Failure.Container).To(Equal("server"))
 		Expect(restarts(thePod(tooSlow))).To(BeNumerically(">", 0))
 	})
 
@@ -64,7 +70,7 @@ var _ = ginkgo.Describe("A model that", ginkgo.Ordered, func() {
 			g.Expect(restarts(&pods[0])).To(BeNumerically(">", 0))
 		}).WithTimeout(starting).Should(Succeed())
 		expectEvent(ailing, aiv1.ReasonReady)
-		expectEvent(ailing, aiv1.ReasonCrashLoop)
+		expectEvent(ailing, aiv1.ReasonLivenessFailing)
 		Expect(thePod(ailing).Status.ContainerStatuses).To(ContainElement(
 			HaveField("LastTerminationState.Terminated", Not(BeNil()))))
 		Expect(thePod(ailing).Status.Phase).To(Equal(corev1.PodRunning))

@@ -1,0 +1,377 @@
+package integration
+
+import (
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
+)
+
+// reproduction is one way in which a service does not come up.
+type reproduction struct {
+	// prepare makes the namespace as it has to be. Nil: nothing is needed.
+	prepare func(namespace string)
+	// change is what is special about the service.
+	change []func(*aiv1.InferenceServiceSpec)
+	// happens is what happens to it once it exists.
+	happens func(*aiv1.InferenceService)
+	// words are part of the message, and object is what the failure is about, as "Kind/name".
+	words  []string
+	object string
+	// advisory says that Ready does not depend on it.
+	advisory bool
+}
+
+// onPod makes what happens out of what a kubelet tells about the pod.
+func onPod(change func(*corev1.PodStatus)) func(*aiv1.InferenceService) {
+	return func(service *aiv1.InferenceService) { tell(podOf(service), change) }
+}
+
+// limited asks for memory.
+func limited(spec *aiv1.InferenceServiceSpec) {
+	spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
+}
+
+// reproductions has one for each reason that can be diagnosed.
+func reproductions() map[string]reproduction {
+	left := func(reason, message string) reproduction {
+		return reproduction{change: withBehaviors(unplayed), happens: onPod(waiting(reason, message)), words: []string{message}}
+	}
+	return map[string]reproduction{
+		aiv1.ReasonOOMKilled: {change: append(withBehaviors("oom-killed"), limited), words: []string{"limit of 1Gi"}},
+		aiv1.ReasonImagePlatformMismatch: {change: withBehaviors(unplayed), words: []string{"another processor"},
+			happens: onPod(ended(255, "Error", "exec /server: exec format error"))},
+		aiv1.ReasonLivenessFailing: {change: withBehaviors(unplayed), words: []string{"liveness probe failed: HTTP probe failed with statuscode: 503"},
+			happens: func(service *aiv1.InferenceService) {
+				pod := podOf(service)
+				report(pod, "Pod", "Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 503")
+				report(pod, "Pod", "Killing", "Container server failed liveness probe, will be restarted")
+				tell(pod, ended(137, "Error", ""))
+			}},
+		aiv1.ReasonStartupProbeFailing: {change: withBehaviors(unplayed), words: []string{"it has until 20", "30m0s after its start"},
+			happens: onPod(inState(corev1.PodRunning, corev1.ContainerStatus{Started: new(bool), State: corev1.ContainerState{
+				Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-16 * time.Minute))}}}))},
+		aiv1.ReasonCrashLoop:           {change: withBehaviors("crash-loop"), words: []string{"exit code 1"}},
+		aiv1.ReasonContainerConfig:     {change: withBehaviors("config-error"), words: []string{`secret "missing" not found`}},
+		aiv1.ReasonInvalidImageName:    left("InvalidImageName", "couldn't parse image name"),
+		aiv1.ReasonImageUnauthorized:   left("ErrImagePull", "failed to authorize: 401 Unauthorized"),
+		aiv1.ReasonImageNotFound:       {change: withBehaviors("image-pull-backoff"), words: []string{image, "not found"}},
+		aiv1.ReasonRegistryUnreachable: left("ErrImagePull", "dial tcp 192.0.2.1:443: i/o timeout"),
+		aiv1.ReasonImagePull:           left("ErrImagePull", "no space left on device"),
+		aiv1.ReasonAcceleratorUnhealthy: {change: withBehaviors(unplayed), words: []string{"no healthy devices"},
+			happens: onPod(over("UnexpectedAdmissionError", "Pod was rejected: Allocate failed due to no healthy devices present"))},
+		aiv1.ReasonVolumeNotBound: {change: []func(*aiv1.InferenceServiceSpec){withClaim("nowhere")}, words: []string{"does not exist"},
+			object: "PersistentVolumeClaim/nowhere"},
+		aiv1.ReasonVolumeMountFailed: {change: withBehaviors(unplayed), words: []string{"mount failed: exit status 32"},
+			happens: func(service *aiv1.InferenceService) {
+				report(podOf(service), "Pod", "FailedMount", `MountVolume.SetUp failed for volume "w" : mount failed: exit status 32`)
+			}},
+		aiv1.ReasonSandboxFailed: {change: withBehaviors(unplayed), words: []string{"no IP addresses"},
+			happens: func(service *aiv1.InferenceService) {
+				report(podOf(service), "Pod", "FailedCreatePodSandBox", "failed to setup network: no IP addresses available")
+			}},
+		aiv1.ReasonNodeRefused: {change: withBehaviors(unplayed), words: []string{"OutOfcpu", "not enough cpu"},
+			happens: onPod(over("OutOfcpu", "Pod was rejected: not enough cpu"))},
+		aiv1.ReasonNodeLost: {change: []func(*aiv1.InferenceServiceSpec){onDeadNode}, prepare: deadNode, object: "Node/" + deadNodeName,
+			words: []string{"is not ready"},
+			happens: onPod(func(status *corev1.PodStatus) {
+				inState(corev1.PodRunning, corev1.ContainerStatus{Ready: true, State: corev1.ContainerState{
+					Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}})(status)
+				setPodCondition(status, corev1.ContainersReady, corev1.ConditionTrue)
+			})},
+		aiv1.ReasonRolloutBlocked: {words: []string{"the old revision goes on serving", "Insufficient cpu", "A replica asks for 1k cpu"},
+			happens: func(service *aiv1.InferenceService) {
+				expectReady(service)
+				edit(service, func() {
+					service.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1k")}}
+				})
+			}},
+		aiv1.ReasonUnschedulable: {change: []func(*aiv1.InferenceServiceSpec){withGPUs(16)},
+			words: []string{"Insufficient nvidia.com/gpu", "A replica asks for 16 nvidia.com/gpu", "no node that it may use has more than 8"}},
+		aiv1.ReasonReadinessFailing: {change: withBehaviors("never-ready"), words: []string{"HTTP probe failed with statuscode: 503"}},
+		aiv1.ReasonEvicted: {change: withBehaviors(unplayed), words: []string{"low on resource: memory."},
+			happens: onPod(over("Evicted", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 1Mi."))},
+		aiv1.ReasonQuotaExceeded: {words: []string{"exceeded quota: none", "used: pods=0"}, prepare: func(namespace string) {
+			create(&corev1.ResourceQuota{ObjectMeta: objectMeta(namespace, "none"),
+				Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}})
+		}},
+		aiv1.ReasonPodSecurity: {words: []string{`violates PodSecurity "restricted`}, prepare: restricted,
+			change: []func(*aiv1.InferenceServiceSpec){withValues("securityContext: {privileged: true, allowPrivilegeEscalation: true}")}},
+		aiv1.ReasonAdmissionRefused: {words: []string{"ValidatingAdmissionPolicy", "pods may not"}, prepare: podPolicy},
+		aiv1.ReasonPodsRefused: {words: []string{"maximum memory usage"}, change: []func(*aiv1.InferenceServiceSpec){limited},
+			prepare: func(namespace string) {
+				create(&corev1.LimitRange{ObjectMeta: objectMeta(namespace, "small"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+					Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")}}}}})
+			}},
+		aiv1.ReasonProgressDeadlineExceeded: {words: []string{"no progress"}, change: []func(*aiv1.InferenceServiceSpec){
+			withValues("{podAnnotations: {localkube.dev/behavior: container-creating}, rollout: {progressDeadlineSeconds: 2}}")}},
+		aiv1.ReasonScalingInactive: {change: []func(*aiv1.InferenceServiceSpec){withAutoscaling(3)}, advisory: true,
+			words: []string{"failed to get cpu"}, happens: hasNoMetricsForLong},
+	}
+}
+
+func withBehaviors(name string) []func(*aiv1.InferenceServiceSpec) {
+	return []func(*aiv1.InferenceServiceSpec){withBehavior(name)}
+}
+
+var _ = ginkgo.Describe("Every reason", func() {
+	ginkgo.It("is reproduced, told with what it is about, and stays as it is", func() {
+		needSimulatedPods()
+		// The operator of the specs watches all namespaces. Each reproduction has one of its own, for what it prepares.
+		cases := reproductions()
+		services := map[string]*aiv1.InferenceService{}
+		for _, entry := range diagnose.Entries() {
+			if entry.Example == "" {
+				continue // a step gives it, and has a spec of its own
+			}
+			of, ok := cases[entry.Reason]
+			Expect(ok).To(BeTrue(), "nothing reproduces %s", entry.Reason)
+			Expect(of.advisory).To(Equal(entry.Advisory), entry.Reason)
+			namespace := newNamespace()
+			if of.prepare != nil {
+				of.prepare(namespace)
+			}
+			services[entry.Reason] = newService(namespace, "s", "m", of.change...)
+			create(newModel(namespace, "m"), services[entry.Reason])
+		}
+		for reason, service := range services {
+			if cases[reason].happens != nil {
+				cases[reason].happens(service)
+			}
+		}
+		Eventually(func() map[string]string {
+			wrong := map[string]string{}
+			for reason, service := range services {
+				Expect(refresh(service)).To(Succeed())
+				if story := untold(service, reason, cases[reason]); story != "" {
+					wrong[reason] = story
+				}
+			}
+			return wrong
+		}).WithTimeout(healing).WithPolling(time.Second).Should(BeEmpty())
+		for reason, service := range services {
+			if !cases[reason].advisory {
+				expectFailure(service, cases[reason].object)
+			}
+		}
+		// Nothing that moves is in a message: looked at again, everything stays.
+		versions := map[string]string{}
+		for reason, service := range services {
+			expectStatusOf(service)
+			versions[reason] = service.ResourceVersion
+		}
+		Consistently(func(g Gomega) {
+			for reason, service := range services {
+				g.Expect(refresh(service)).To(Succeed())
+				g.Expect(service.ResourceVersion).To(Equal(versions[reason]), "the status of %s moves: %+v", reason, service.Status.Failure)
+			}
+		}).WithPolling(time.Second).Should(Succeed())
+	})
+
+	ginkgo.It("goes when it is cured, and keeps its time until then", func() {
+		needSimulatedPods()
+		namespace := newNamespace()
+		service := newService(namespace, "s", "m", withBehavior("config-error"))
+		create(newModel(namespace, "m"), service)
+		expectReason(service, aiv1.ReasonContainerConfig)
+		since := service.Status.Failure.Since
+		edit(service, func() { service.Spec.Runtime.Args = []string{"--new"} })
+		expectReason(service, aiv1.ReasonContainerConfig)
+		Expect(service.Status.Failure.Since.Before(&since)).To(BeFalse())
+		edit(service, func() { service.Spec.ChartValues = nil })
+		expectReady(service)
+		Expect(service.Status.Failure).To(BeNil())
+	})
+
+	ginkgo.It("is that of the new revision, not of the old", func() {
+		needSimulatedPods()
+		namespace := newNamespace()
+		service := newService(namespace, "s", "m", withBehavior("crash-loop"))
+		create(newModel(namespace, "m"), service)
+		expectReason(service, aiv1.ReasonCrashLoop)
+		edit(service, func() {
+			withValues("podAnnotations: {localkube.dev/behavior: slow-start, localkube.dev/delay: 5s}")(&service.Spec)
+		})
+		// While the new pod starts, the old one goes on crashing.
+		expectReason(service, aiv1.ReasonRollingOut)
+		Consistently(func(g Gomega) {
+			g.Expect(refresh(service)).To(Succeed())
+			g.Expect(condition(service, aiv1.ConditionReady).Reason).NotTo(Equal(aiv1.ReasonCrashLoop))
+			g.Expect(service.Status.Failure).To(BeNil())
+		}).WithTimeout(atOnce).Should(Succeed())
+		expectReady(service)
+	})
+})
+
+var _ = ginkgo.Describe("The phases of a start", func() {
+	ginkgo.It("are written once a revision", func() {
+		needSimulatedPods()
+		namespace := newNamespace()
+		service := newService(namespace, "s", "m", withValues("podAnnotations: {localkube.dev/behavior: slow-start, localkube.dev/delay: 4s}"))
+		create(newModel(namespace, "m"), service)
+		expectReady(service)
+		first := service.Status.Phases
+		Expect(first).NotTo(BeNil())
+		Expect(first.Revision).To(BeEquivalentTo(1))
+		Expect(first.ReadySeconds).To(BeNumerically(">=", 3))
+		for _, part := range []*int64{first.SchedulingSeconds, first.PreparingSeconds, first.ImagePullSeconds, first.LoadingSeconds} {
+			Expect(part).To(HaveValue(BeNumerically("<=", first.ReadySeconds)))
+		}
+
+		two := int32(2)
+		edit(service, func() { service.Spec.Replicas = &two })
+		expectReady(service)
+		Expect(service.Status.Phases).To(Equal(first))
+		edit(service, func() { service.Spec.ChartValues = nil })
+		expectReady(service)
+		Expect(service.Status.Phases.Revision).To(BeEquivalentTo(2))
+	})
+})
+
+// expectFailure holds that status.failure says what Ready says, and what it is about.
+func expectFailure(service *aiv1.InferenceService, object string) {
+	ginkgo.GinkgoHelper()
+	ready, failure := condition(service, aiv1.ConditionReady), service.Status.Failure
+	Expect(failure).NotTo(BeNil(), ready.Reason)
+	Expect(failure.Reason).To(Equal(ready.Reason))
+	Expect(failure.Message).To(Equal(ready.Message))
+	Expect(failure.Since.Time).To(BeTemporally("~", time.Now(), 10*time.Minute))
+	if object == "" {
+		object = "Deployment/s-server"
+	}
+	Expect(failure.Object).NotTo(BeNil(), ready.Reason)
+	Expect(failure.Object.Kind+"/"+failure.Object.Name).To(Equal(object), ready.Reason)
+	Expect(failure.Message).NotTo(MatchRegexp("s-server-[0-9a-f]"))
+	expectConsistent(service)
+}
+
+// untold is what a service says instead of a reason with its words. Empty: it says that.
+func untold(service *aiv1.InferenceService, reason string, of reproduction) string {
+	told := condition(service, aiv1.ConditionReady)
+	if of.advisory {
+		if told.Status != metav1.ConditionTrue || service.Status.Failure != nil {
+			return "it is not ready: " + told.Message
+		}
+		told = condition(service, aiv1.ConditionScalingActive)
+	}
+	story := string(told.Status) + " " + told.Reason + ": " + told.Message
+	if told.Status != metav1.ConditionFalse || told.Reason != reason {
+		return story
+	}
+	for _, word := range of.words {
+		if !strings.Contains(told.Message, word) {
+			return story
+		}
+	}
+	return ""
+}
+
+// expectStatusOf waits until status counts what there is, after which nothing has to change.
+func expectStatusOf(service *aiv1.InferenceService) {
+	ginkgo.GinkgoHelper()
+	Eventually(func(g Gomega) {
+		deployment := deploymentOf(service.Namespace, service.Name+"-server")
+		g.Expect(refresh(deployment)).To(Succeed())
+		g.Expect(refresh(service)).To(Succeed())
+		g.Expect(service.Status.Replicas).To(Equal(deployment.Status.Replicas))
+		g.Expect(service.Status.AvailableReplicas).To(Equal(deployment.Status.AvailableReplicas))
+	}).Should(Succeed())
+}
+
+// hasNoMetricsForLong makes an autoscaler without metrics one that has been so for ten minutes, and the operator look.
+func hasNoMetricsForLong(service *aiv1.InferenceService) {
+	ginkgo.GinkgoHelper()
+	expectReady(service)
+	autoscaler := live(autoscalerOf(service.Namespace, "s-server"))
+	long := metav1.NewTime(time.Now().Add(-10 * time.Minute))
+	Eventually(func(g Gomega) {
+		g.Expect(refresh(autoscaler)).To(Succeed())
+		for i := range autoscaler.Status.Conditions {
+			c := &autoscaler.Status.Conditions[i]
+			if c.Type == autoscalingv2.ScalingActive && c.Status == corev1.ConditionFalse {
+				if c.LastTransitionTime.After(long.Time) {
+					c.LastTransitionTime = long
+					g.Expect(k8s.Status().Update(suiteCtx, autoscaler)).To(Succeed())
+				}
+				return
+			}
+		}
+		g.Expect(autoscaler.Status.Conditions).To(BeNil(), "ScalingActive is not False yet")
+		g.Expect(false).To(BeTrue(), "there are no conditions yet")
+	}).Should(Succeed())
+	edit(service, func() { service.Annotations = map[string]string{aiv1.AnnotationPaused: "true"} })
+	edit(service, func() { service.Annotations = nil })
+}
+
+// deadNodeName is the name of a node that has no kubelet, and is never ready.
+const deadNodeName = "dead"
+
+func deadNode(string) {
+	ginkgo.GinkgoHelper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: deadNodeName, Labels: map[string]string{"dead": "yes"}},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "dead", Effect: corev1.TaintEffectNoSchedule}}}}
+	create(node)
+	bare := node.DeepCopy()
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("8Gi"),
+		corev1.ResourcePods: resource.MustParse("8")}
+	node.Status.Capacity = node.Status.Allocatable
+	Expect(k8s.Status().Patch(suiteCtx, node, client.MergeFrom(bare))).To(Succeed())
+	ginkgo.DeferCleanup(func() {
+		pods := &corev1.PodList{}
+		Expect(k8s.List(suiteCtx, pods, client.MatchingFields{"spec.nodeName": deadNodeName})).To(Succeed())
+		for i := range pods.Items {
+			Expect(client.IgnoreNotFound(k8s.Delete(suiteCtx, &pods.Items[i], client.GracePeriodSeconds(0)))).To(Succeed())
+		}
+		Expect(k8s.Delete(suiteCtx, node)).To(Succeed())
+	})
+}
+
+// onDeadNode lets pods onto that node only.
+func onDeadNode(spec *aiv1.InferenceServiceSpec) {
+	spec.Placement = &aiv1.Placement{NodeSelector: map[string]string{"dead": "yes"},
+		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}
+}
+
+func restricted(name string) {
+	ginkgo.GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	edit(namespace, func() {
+		namespace.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
+	})
+}
+
+// podPolicy refuses all pods of a namespace.
+func podPolicy(namespace string) {
+	ginkgo.GinkgoHelper()
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}}}}}},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "pods may not"}},
+		}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}}}}
+	create(policy, binding)
+	ginkgo.DeferCleanup(func() {
+		Expect(k8s.Delete(suiteCtx, binding)).To(Succeed())
+		Expect(k8s.Delete(suiteCtx, policy)).To(Succeed())
+	})
+	// A policy counts from a moment on that nobody tells of.
+	Eventually(func() error {
+		pod := &corev1.Pod{ObjectMeta: objectMeta(namespace, "probe"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: image}}}}
+		return k8s.Create(suiteCtx, pod, client.DryRunAll)
+	}).Should(MatchError(ContainSubstring("pods may not")))
+}
