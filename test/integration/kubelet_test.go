@@ -31,8 +31,8 @@ func podOf(service *aiv1.InferenceService) *corev1.Pod {
 	return found
 }
 
-// tell writes what a kubelet would write into the status of a pod.
-func tell(pod *corev1.Pod, change func(*corev1.PodStatus)) {
+// kubeletTells writes what a kubelet would write into the status of a pod.
+func kubeletTells(pod *corev1.Pod, change func(*corev1.PodStatus)) {
 	ginkgo.GinkgoHelper()
 	before := pod.DeepCopy()
 	change(&pod.Status)

@@ -34,7 +34,7 @@ type reproduction struct {
 
 // onPod makes what happens out of what a kubelet tells about the pod.
 func onPod(change func(*corev1.PodStatus)) func(*aiv1.InferenceService) {
-	return func(service *aiv1.InferenceService) { tell(podOf(service), change) }
+	return func(service *aiv1.InferenceService) { kubeletTells(podOf(service), change) }
 }
 
 // limited asks for memory.
@@ -56,7 +56,7 @@ func reproductions() map[string]reproduction {
 				pod := podOf(service)
 				report(pod, "Pod", "Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 503")
 				report(pod, "Pod", "Killing", "Container server failed liveness probe, will be restarted")
-				tell(pod, ended(137, "Error", ""))
+				kubeletTells(pod, ended(137, "Error", ""))
 			}},
 		aiv1.ReasonStartupProbeFailing: {change: withBehaviors(unplayed), words: []string{"it has until 20", "30m0s after its start"},
 			happens: onPod(inState(corev1.PodRunning, corev1.ContainerStatus{Started: new(bool), State: corev1.ContainerState{
