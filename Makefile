@@ -102,6 +102,16 @@ images: bin/images ## Build all images for all PLATFORMS into dist/images/, with
 push: bin/images ## Push what `make images` built to the registry of IMAGE_TAG_BASE.
 	@bin/images push $(IMAGES_FLAGS) $(IMAGES)
 
+.PHONY: chart
+chart: bin/images ## Write the package of the operator's Helm chart to dist/.
+	@bin/images chart $(CHART_FLAGS)
+
+.PHONY: push-chart
+push-chart: bin/images ## Push that package, to charts/aimodel-operator beside IMAGE_TAG_BASE.
+	@bin/images push-chart $(CHART_FLAGS)
+
+CHART_FLAGS = -base $(IMAGE_TAG_BASE) -version $(VERSION) -out dist -time $(SOURCE_DATE_EPOCH)
+
 bin/images: FORCE
 	@cd tools/images && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o ../../$@ .
 
@@ -191,18 +201,22 @@ lint: bin/golangci-lint ## Run all linters (the first time builds them, some min
 verify: ## Fail if a generated file or a go.mod is out of date.
 	@hack/verify.sh
 
-bin/controller-gen bin/golangci-lint bin/kustomize: FORCE
+bin/controller-gen bin/golangci-lint bin/helm bin/kustomize: FORCE
 	@hack/build-tool.sh $(@F)
 
 ##@ Test (on a control plane of its own, or on the cluster of KUBECONFIG)
 
 .PHONY: test
-test: ## Run unit, golden and integration tests, and those against real model registries.
-	@hack/test.sh unit modules integration registries
+test: bin/helm bin/kustomize ## Run unit, golden, packaging and integration tests, and those against real model registries.
+	@hack/test.sh unit modules packaging integration registries
 
 .PHONY: test-unit
 test-unit: ## Run unit and golden tests only: no cluster needed.
 	@hack/test.sh unit
+
+.PHONY: test-packaging
+test-packaging: bin/helm bin/kustomize ## Run the tests of the Helm chart, the versions, the workflows and the release only.
+	@hack/test.sh packaging
 
 .PHONY: test-integration
 test-integration: ## Run the integration tests only.

@@ -27,7 +27,14 @@ ldflags="-s -w"
 case $name in
 golangci-lint) ldflags="$ldflags -X main.version=$version" ;;
 kustomize) ldflags="$ldflags -X sigs.k8s.io/kustomize/api/provenance.version=$version" ;;
-helm) ldflags="$ldflags -X helm.sh/helm/v3/internal/version.version=$version" ;;
+helm)
+	ldflags="$ldflags -X helm.sh/helm/v3/internal/version.version=$version"
+	# The version of Kubernetes that it renders for where it is given no cluster.
+	IFS=. read -r _ minor _ < <(cd "$module" && go list -m -f '{{.Version}}' k8s.io/client-go)
+	for of in chartutil lint/rules; do
+		ldflags="$ldflags -X helm.sh/helm/v3/pkg/$of.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$of.k8sVersionMinor=$minor"
+	done
+	;;
 esac
 (cd "$module" && CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -trimpath -ldflags "$ldflags" -o "$root/bin/$name" "$package")
 echo "$key" >"$stamp"

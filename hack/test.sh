@@ -3,8 +3,8 @@
 #
 #   hack/test.sh unit modules integration
 #
-# Suites: unit, modules (the tests of the other Go modules), registries (backends against real model registries), integration,
-# e2e, scale.
+# Suites: unit, modules (the tests of the other Go modules), packaging, registries (backends against real model registries),
+# integration, e2e, scale.
 #
 # The last three run on a control plane that they start themselves, or on the cluster of KUBECONFIG where that is set.
 # GO_TEST_FLAGS is added to each `go test`, such as GO_TEST_FLAGS=-ginkgo.focus=conflict.
@@ -72,6 +72,11 @@ registries() {
 	CGO_ENABLED=0 suite registries -count=1 -parallel 8 -timeout 20m ./test/registries/...
 }
 
+packaging() {
+	say "Tests of the packaging"
+	CGO_ENABLED=0 suite packaging -timeout 15m ./test/packaging/...
+}
+
 integration() { on_cluster integration 30m "Integration tests"; }
 e2e() { on_cluster e2e 40m "End-to-end tests"; }
 scale() { on_cluster scale 60m "Scale tests"; }
@@ -123,14 +128,14 @@ main() {
 	*) KUBECONFIG=$PWD/$KUBECONFIG ;; # go test runs each package in its own folder
 	esac
 
-	[ $# -gt 0 ] || set -- unit modules integration registries
+	[ $# -gt 0 ] || set -- unit modules packaging integration registries
 	verbose=""
 	testsum=$PWD/bin/testsum
 	CGO_ENABLED=0 go build -buildvcs=false -o "$testsum" ./hack/testsum || exit 1
 
 	for name in "$@"; do
 		case $name in
-		unit | modules | registries | integration | e2e | scale) "$name" ;;
+		unit | modules | packaging | registries | integration | e2e | scale) "$name" ;;
 		*)
 			echo "hack/test.sh: there is no suite $name" >&2
 			exit 2

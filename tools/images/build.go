@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,11 +25,11 @@ const annotation = "org.opencontainers.image."
 
 // build writes an OCI layout for each image, and beside it the SPDX document of each platform.
 func build(ctx context.Context, s *settings, cfg *config, images []image, out io.Writer) error {
-	seconds, err := strconv.ParseInt(s.time, 10, 64)
+	created, err := s.created()
 	if err != nil {
-		return fmt.Errorf("-time %q: %w", s.time, err)
+		return err
 	}
-	b := builder{settings: s, config: cfg, created: time.Unix(seconds, 0).UTC()}
+	b := builder{settings: s, config: cfg, created: created}
 	for _, text := range strings.Split(s.platforms, ",") {
 		platform, err := v1.ParsePlatform(strings.TrimSpace(text))
 		if err != nil || platform.OS == "" || platform.Architecture == "" {

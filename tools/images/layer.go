@@ -29,7 +29,11 @@ type content struct {
 // addFiles copies a file, or all files below a folder. Links are followed, and what is no file is refused.
 func (t tree) addFiles(from, to string) error {
 	found := false
-	err := filepath.WalkDir(from, func(file string, entry fs.DirEntry, err error) error {
+	from, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return err
+	}
+	err = filepath.WalkDir(from, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -37,11 +41,17 @@ func (t tree) addFiles(from, to string) error {
 		if err != nil {
 			return err
 		}
+		name, err := filepath.Rel(from, file)
+		if err != nil {
+			return err
+		}
+		target := path.Join(to, filepath.ToSlash(name))
 		if info.IsDir() {
-			if entry.Type()&fs.ModeSymlink != 0 {
-				return fmt.Errorf("%s is a link to a folder", file)
+			if entry.Type()&fs.ModeSymlink == 0 {
+				return nil
 			}
-			return nil
+			found = true
+			return t.addFiles(file, target)
 		}
 		if !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is not a file", file)
@@ -50,12 +60,8 @@ func (t tree) addFiles(from, to string) error {
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(from, file)
-		if err != nil {
-			return err
-		}
 		found = true
-		t[path.Join(to, filepath.ToSlash(name))] = content{data: data}
+		t[target] = content{data: data}
 		return nil
 	})
 	if err == nil && !found {
@@ -67,7 +73,7 @@ func (t tree) addFiles(from, to string) error {
 // layer packs the tree. Order, owners, modes and times depend on nothing but the tree, so equal trees give equal digests.
 func (t tree) layer() (v1.Layer, error) {
 	var archive bytes.Buffer
-	if err := t.write(&archive); err != nil {
+	if err := t.write(&archive, true); err != nil {
 		return nil, err
 	}
 	return tarball.LayerFromOpener(
@@ -78,7 +84,8 @@ func (t tree) layer() (v1.Layer, error) {
 	)
 }
 
-func (t tree) write(out io.Writer) error {
+// write packs the tree, with or without entries for the folders.
+func (t tree) write(out io.Writer, withFolders bool) error {
 	folders := map[string]bool{}
 	var names []string
 	for name := range t {
@@ -91,7 +98,9 @@ func (t tree) write(out io.Writer) error {
 		if _, file := t[folder]; file {
 			return fmt.Errorf("%s is a file and a folder", folder)
 		}
-		names = append(names, folder)
+		if withFolders {
+			names = append(names, folder)
+		}
 	}
 	slices.Sort(names) // a folder comes before what it holds
 

@@ -1,5 +1,5 @@
-// Command images builds the project's container images from Go programs and files, without a container engine, and pushes
-// them. It writes OCI layouts: one index an image, with a manifest for each platform and an SPDX document beside each.
+// Command images builds the project's container images from Go programs and files, without a container engine, and its Helm
+// chart's package, and pushes them. It writes OCI layouts: one index an image, with a manifest for each platform and an SPDX document beside each.
 //
 // The same sources, version, revision and time give the same digests on every machine. It must not read the clock, the
 // network (but for Go modules) or anything outside the repository while it builds.
@@ -13,8 +13,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 const usage = `images builds and pushes the container images of the project.
@@ -22,6 +24,8 @@ const usage = `images builds and pushes the container images of the project.
   images build [flags] [NAME...]   write OCI layouts, all of them or those named
   images push [flags] [NAME...]    push what was built
   images list [flags]              print the references, without building or pushing
+  images chart [flags]             write the Helm chart's package
+  images push-chart [flags]        push that package
   images certificates              print the public certificate authorities, as PEM
 
 Flags:
@@ -42,7 +46,7 @@ type settings struct {
 	root, config, out      string
 	base, version          string
 	revision, source, time string
-	platforms              string
+	platforms, chart       string
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -57,6 +61,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.revision, "revision", "unknown", "the `commit` that is built")
 	flags.StringVar(&s.source, "source", "", "the `URL` of the sources")
 	flags.StringVar(&s.time, "time", "0", "when it was created, in `seconds` since 1970 (SOURCE_DATE_EPOCH)")
+	flags.StringVar(&s.chart, "chart", "charts/aimodel-operator", "the `folder` of the Helm chart, relative to the root")
 	flags.StringVar(&s.platforms, "platforms", "linux/amd64,linux/arm64", "comma-separated `platforms`")
 
 	command := ""
@@ -66,8 +71,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil && !errors.Is(err, flag.ErrHelp) {
 		return err
 	}
-	if command == "certificates" {
+	switch command {
+	case "certificates":
 		return writeCertificates(out)
+	case "chart":
+		return packageChart(&s, out)
+	case "push-chart":
+		return pushChart(ctx, &s, out)
 	}
 
 	cfg, err := readConfig(s.root, s.config)
@@ -94,6 +104,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		flags.PrintDefaults()
 		return fmt.Errorf("there is no command %q\n\n%s%s", command, usage, text.String())
 	}
+}
+
+// created is the time that stands in what is built.
+func (s *settings) created() (time.Time, error) {
+	seconds, err := strconv.ParseInt(s.time, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("-time %q: %w", s.time, err)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
 }
 
 // reference is the name under which an image is pushed.

@@ -1,0 +1,342 @@
+package packaging
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+const (
+	root      = "../.."
+	namespace = "aimodel-operator-system"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// objects are manifests by kind, namespace and name.
+type objects map[string]object
+
+// The loader logs each link that it follows.
+var loadOnce = sync.OnceValues(func() (*chart.Chart, error) {
+	log.SetOutput(io.Discard)
+	defer log.SetOutput(os.Stderr)
+	return loader.LoadDir(filepath.Join(root, "charts/aimodel-operator"))
+})
+
+func load(t *testing.T) *chart.Chart {
+	t.Helper()
+	loaded, err := loadOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// render renders the chart with values, as `helm template` does, and checks them against the chart's schema first.
+func render(t *testing.T, values object) (objects, error) {
+	t.Helper()
+	loaded := load(t)
+	release := chartutil.ReleaseOptions{Name: "aimodel-operator", Namespace: namespace, Revision: 1, IsInstall: true}
+	all, err := chartutil.ToRenderValues(loaded, values, release, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	files, err := engine.Render(loaded, all)
+	if err != nil {
+		return nil, err
+	}
+	found := objects{}
+	for name, text := range files {
+		if !strings.HasSuffix(name, ".txt") {
+			found.read(t, name, []byte(text))
+		}
+	}
+	return found, nil
+}
+
+func mustRender(t *testing.T, values object) objects {
+	t.Helper()
+	found, err := render(t, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func kustomize(t *testing.T, folder string) objects {
+	t.Helper()
+	program := filepath.Join(root, "bin/kustomize")
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("%v: `make test-packaging` builds it", err)
+	}
+	out, err := exec.CommandContext(t.Context(), program, "build", filepath.Join(root, folder)).Output()
+	if err != nil {
+		t.Fatalf("kustomize build %s: %v", folder, err)
+	}
+	found := objects{}
+	found.read(t, folder, out)
+	return found
+}
+
+func (o objects) read(t *testing.T, source string, data []byte) {
+	t.Helper()
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for {
+		var one object
+		err := decoder.Decode(&one)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", source, err)
+		}
+		if len(one) == 0 {
+			continue
+		}
+		u := unstructured.Unstructured{Object: one}
+		key := strings.Join([]string{u.GetKind(), u.GetNamespace(), u.GetName()}, "/")
+		if _, twice := o[key]; twice || u.GetName() == "" {
+			t.Errorf("%s: %s stands there twice, or has no name", source, key)
+		}
+		o[key] = one
+	}
+}
+
+// plain takes away what marks by which tool an object was installed.
+func (o objects) plain() objects {
+	result := objects{}
+	for key, one := range o {
+		u := unstructured.Unstructured{Object: one}
+		labels := u.GetLabels()
+		for _, mark := range []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "app.kubernetes.io/version", "helm.sh/chart"} {
+			delete(labels, mark)
+		}
+		u.SetLabels(labels)
+		annotations := u.GetAnnotations()
+		delete(annotations, "helm.sh/resource-policy")
+		u.SetAnnotations(annotations)
+		if len(annotations) == 0 {
+			unstructured.RemoveNestedField(u.Object, "metadata", "annotations")
+		}
+		result[key] = u.Object
+	}
+	return result
+}
+
+func (o objects) get(t *testing.T, key string) unstructured.Unstructured {
+	t.Helper()
+	one, found := o[key]
+	if !found {
+		t.Fatalf("there is no %s among %v", key, slices.Sorted(maps.Keys(o)))
+	}
+	return unstructured.Unstructured{Object: one}
+}
+
+func (o objects) ofKind(kind string) (keys []string) {
+	for key := range o {
+		if strings.HasPrefix(key, kind+"/") {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// placeholder is the image that config/manager names.
+var placeholder = object{"repository": "controller", "tag": "latest"}
+
+const manager = "aimodel-operator-controller-manager"
+
+func TestTheChartGivesWhatKustomizeGives(t *testing.T) {
+	for name, tc := range map[string]struct {
+		folder string
+		values object
+	}{
+		"the whole":               {folder: "config/default", values: object{"image": placeholder}},
+		"without the definitions": {folder: "config/operator", values: object{"image": placeholder, "crds": object{"install": false}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := kustomize(t, tc.folder)
+			// Helm makes the namespace itself, with --create-namespace, and could not own it.
+			delete(want, "Namespace//"+namespace)
+			if diff := cmp.Diff(want.plain(), mustRender(t, tc.values).plain()); diff != "" {
+				t.Errorf("the chart differs from %s (- kustomize, + chart):\n%s", tc.folder, diff)
+			}
+		})
+	}
+}
+
+func TestDefinitionsStayAndAreUpgraded(t *testing.T) {
+	crds := 0
+	for key, one := range mustRender(t, nil) {
+		u := unstructured.Unstructured{Object: one}
+		policy := u.GetAnnotations()["helm.sh/resource-policy"]
+		isCRD := u.GetKind() == "CustomResourceDefinition"
+		if isCRD {
+			crds++
+		}
+		if isCRD != (policy == "keep") {
+			t.Errorf("%s has the policy %q", key, policy)
+		}
+	}
+	if crds < 2 {
+		t.Errorf("the chart has %d definitions", crds)
+	}
+	if crds := load(t).CRDObjects(); len(crds) > 0 {
+		t.Errorf("the folder crds/ has %d definitions, which Helm would never upgrade", len(crds))
+	}
+}
+
+func TestNamedNamespacesGetTheirOwnBindings(t *testing.T) {
+	got := mustRender(t, object{"watchNamespaces": []any{"team-a", "team-b"}})
+	want := []string{
+		"RoleBinding/aimodel-operator-system/aimodel-operator-leader-election-rolebinding",
+		"RoleBinding/team-a/aimodel-operator-credentials-reader",
+		"RoleBinding/team-a/aimodel-operator-manager-rolebinding",
+		"RoleBinding/team-b/aimodel-operator-credentials-reader",
+		"RoleBinding/team-b/aimodel-operator-manager-rolebinding",
+	}
+	if keys := got.ofKind("RoleBinding"); !slices.Equal(keys, want) {
+		t.Errorf("bindings = %v, want %v", keys, want)
+	}
+	if keys := got.ofKind("ClusterRoleBinding"); !slices.Equal(keys, []string{"ClusterRoleBinding//aimodel-operator-metrics-auth-rolebinding"}) {
+		t.Errorf("cluster-wide bindings = %v: only the questions of the metrics endpoint have no namespace", keys)
+	}
+	if args := container(t, got)["args"].([]any); !slices.Contains(args, any("--watch-namespaces=team-a,team-b")) {
+		t.Errorf("args = %v", args)
+	}
+}
+
+func container(t *testing.T, from objects) object {
+	t.Helper()
+	deployment := from.get(t, "Deployment/"+namespace+"/"+manager)
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) != 1 {
+		t.Fatalf("containers = %v, %v", containers, err)
+	}
+	return containers[0].(object)
+}
+
+func TestValues(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("a", 64)
+	for name, tc := range map[string]struct {
+		values  object
+		present []string
+		absent  []string
+		image   string
+	}{
+		"the defaults": {
+			present: []string{"Service/" + namespace + "/" + manager + "-metrics"},
+			absent:  []string{"PodDisruptionBudget/", "ServiceMonitor/", "NetworkPolicy/"},
+			image:   "example.com/aimodel-operator:" + load(t).AppVersion(),
+		},
+		"two replicas": {
+			values:  object{"replicas": 2},
+			present: []string{"PodDisruptionBudget/" + namespace + "/" + manager},
+		},
+		"no metrics": {
+			values: object{"metrics": object{"enabled": false, "serviceMonitor": object{"enabled": true}}},
+			absent: []string{"Service/", "ServiceMonitor/", "ClusterRole//aimodel-operator-metrics-", "ClusterRoleBinding//aimodel-operator-metrics-"},
+		},
+		"a service monitor": {
+			values:  object{"metrics": object{"serviceMonitor": object{"enabled": true, "labels": object{"release": "prometheus"}}}},
+			present: []string{"ServiceMonitor/" + namespace + "/" + manager},
+		},
+		"a network policy": {
+			values:  object{"networkPolicy": object{"enabled": true}},
+			present: []string{"NetworkPolicy/" + namespace + "/" + manager},
+		},
+		"a digest": {
+			values: object{"image": object{"tag": "ignored", "digest": digest}},
+			image:  "example.com/aimodel-operator@" + digest,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := mustRender(t, tc.values)
+			for _, key := range tc.present {
+				got.get(t, key)
+			}
+			for key := range got {
+				if slices.ContainsFunc(tc.absent, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+					t.Errorf("there is %s", key)
+				}
+			}
+			if image := container(t, got)["image"]; tc.image != "" && image != tc.image {
+				t.Errorf("image = %q, want %q", image, tc.image)
+			}
+		})
+	}
+}
+
+func TestValuesThatLookLikeSomethingElse(t *testing.T) {
+	hostile := "yes: {no}\n- #'\""
+	got := mustRender(t, object{
+		"env":             []any{object{"name": "A", "value": hostile}, object{"name": "B", "value": "on"}},
+		"extraArgs":       []any{"--x=" + hostile},
+		"nodeSelector":    object{"pool": "12"},
+		"podAnnotations":  object{"a": "true"},
+		"watchNamespaces": []any{"123", "on"},
+	})
+	env := container(t, got)["env"].([]any)
+	if value := env[1].(object)["value"]; value != hostile {
+		t.Errorf("value = %q, want %q", value, hostile)
+	}
+	if value := env[2].(object)["value"]; value != "on" {
+		t.Errorf("value = %v, want the text on", value)
+	}
+	deployment := got.get(t, "Deployment/"+namespace+"/"+manager)
+	if pool, _, err := unstructured.NestedString(deployment.Object, "spec", "template", "spec", "nodeSelector", "pool"); err != nil || pool != "12" {
+		t.Errorf("nodeSelector = %q, %v", pool, err)
+	}
+	got.get(t, "RoleBinding/123/aimodel-operator-manager-rolebinding")
+	got.get(t, "RoleBinding/on/aimodel-operator-manager-rolebinding")
+}
+
+func TestValuesThatAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values object
+		want   string
+	}{
+		"a misspelled name":        {object{"replicaCount": 2}, "additional properties 'replicaCount' not allowed"},
+		"a misspelled inner name":  {object{"image": object{"repo": "x"}}, "additional properties 'repo' not allowed"},
+		"no number of replicas":    {object{"replicas": "two"}, "at '/replicas': got string, want integer"},
+		"a namespace with a space": {object{"watchNamespaces": []any{"team a"}}, "at '/watchNamespaces/0': 'team a' does not match"},
+		"a short digest":           {object{"image": object{"digest": "sha256:abc"}}, "at '/image/digest'"},
+		"a privileged port":        {object{"metrics": object{"port": 443}}, "at '/metrics/port'"},
+		"an unknown log level":     {object{"logLevel": "loud"}, "at '/logLevel'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := render(t, tc.values); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error = %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestHelmLint(t *testing.T) {
+	program := filepath.Join(root, "bin/helm")
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("%v: `make test-packaging` builds it", err)
+	}
+	if out, err := exec.CommandContext(t.Context(), program, "lint", "--strict", filepath.Join(root, "charts/aimodel-operator")).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
