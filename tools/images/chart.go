@@ -41,7 +41,7 @@ func (s *settings) chartFile() (metadata map[string]any, chart string, err error
 	}
 	chart, _ = metadata["name"].(string)
 	if version, _ := metadata["version"].(string); chart == "" || version != s.version {
-		return nil, "", fmt.Errorf("Chart.yaml has name %q and version %q, want version %q", chart, version, s.version)
+		return nil, "", fmt.Errorf("the file Chart.yaml has name %q and version %q, want version %q", chart, version, s.version)
 	}
 	return metadata, chart, nil
 }

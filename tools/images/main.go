@@ -1,5 +1,6 @@
 // Command images builds the project's container images from Go programs and files, without a container engine, and its Helm
-// chart's package, and pushes them. It writes OCI layouts: one index an image, with a manifest for each platform and an SPDX document beside each.
+// chart's package, and pushes them. It writes OCI layouts: one index an image, with a manifest for each platform and an
+// SPDX document beside each.
 //
 // The same sources, version, revision and time give the same digests on every machine. It must not read the clock, the
 // network (but for Go modules) or anything outside the repository while it builds.
