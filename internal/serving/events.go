@@ -37,6 +37,9 @@ func Record(recorder events.EventRecorder, owner Owner, before []metav1.Conditio
 	if event := readyEvent(before, owner.GetConditions()); event != nil {
 		send(recorder, owner, *event)
 	}
+	if event := scalingEvent(before, owner.GetConditions()); event != nil {
+		send(recorder, owner, *event)
+	}
 	if scope.phases != nil {
 		observe(scope.Kind, scope.phases)
 	}
@@ -66,6 +69,21 @@ func readyEvent(before, after []metav1.Condition) *Event {
 		event.Note = is.Reason
 	}
 	return event
+}
+
+// scalingEvent tells of an autoscaler that stopped to scale, or that scales again.
+func scalingEvent(before, after []metav1.Condition) *Event {
+	stopped := meta.IsStatusConditionFalse(before, aiv1.ConditionScalingActive)
+	is := meta.FindStatusCondition(after, aiv1.ConditionScalingActive)
+	switch {
+	case is == nil:
+		return nil
+	case is.Status == metav1.ConditionFalse && !stopped:
+		return &Event{corev1.EventTypeWarning, is.Reason, "Reconcile", is.Message}
+	case is.Status == metav1.ConditionTrue && stopped:
+		return &Event{corev1.EventTypeNormal, is.Reason, "Reconcile", "the autoscaler scales again"}
+	}
+	return nil
 }
 
 // changeEvents tells of what the operator mended or took away, all of one kind of change in one event: several events of

@@ -136,6 +136,9 @@ func TestEvents(t *testing.T) {
 	ready := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
 		return []metav1.Condition{{Type: aiv1.ConditionReady, Status: status, Reason: reason, Message: message}}
 	}
+	scaling := func(status metav1.ConditionStatus, reason, message string) []metav1.Condition {
+		return []metav1.Condition{{Type: aiv1.ConditionScalingActive, Status: status, Reason: reason, Message: message}}
+	}
 	for name, tc := range map[string]struct {
 		before, after []metav1.Condition
 		changes       []apply.Change
@@ -159,6 +162,13 @@ func TestEvents(t *testing.T) {
 			want: []Event{{"Warning", "ModelNotResolved", "Reconcile", "no Secret"}}},
 		"is paused": {before: ready("True", "Ready", ""), after: ready("Unknown", "Paused", "by you"),
 			want: []Event{{"Normal", "Paused", "Reconcile", "by you"}}},
+		"does not scale any more": {before: scaling("True", "ScalingActive", ""), after: scaling("False", "ScalingInactive", "no metrics"),
+			want: []Event{{"Warning", "ScalingInactive", "Reconcile", "no metrics"}}},
+		"never scaled":              {before: scaling("Unknown", "ScalingNotObserved", ""), after: scaling("False", "ScalingInactive", "no metrics"), want: []Event{{"Warning", "ScalingInactive", "Reconcile", "no metrics"}}},
+		"still does not scale":      {before: scaling("False", "ScalingInactive", "a"), after: scaling("False", "ScalingInactive", "b")},
+		"scales again":              {before: scaling("False", "ScalingInactive", ""), after: scaling("True", "ScalingActive", ""), want: []Event{{"Normal", "ScalingActive", "Reconcile", "the autoscaler scales again"}}},
+		"scales for the first time": {before: scaling("Unknown", "ScalingNotObserved", ""), after: scaling("True", "ScalingActive", "")},
+		"lost its autoscaler":       {before: scaling("False", "ScalingInactive", "")},
 		"children": {
 			changes: []apply.Change{{Action: apply.Created, Kind: "Service", Name: "a"}, {Action: apply.Updated, Kind: "Deployment", Name: "a"},
 				{Action: apply.Repaired, Kind: "Deployment", Name: "a"}, {Action: apply.Deleted, Kind: "Service", Name: "b"},

@@ -88,6 +88,27 @@ var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
 		bind(home, namespace, clusterRole("credentials_reader_role.yaml", home+"-reader"))
 		expectReady(secretive)
 	})
+
+	ginkgo.It("may be fewer, which makes messages say less", func() {
+		needSimulatedPods()
+		home, namespace := newNamespace(), newNamespace()
+		config := accountConfig(home)
+		role := clusterRole("role.yaml", home+"-manager")
+		edit(role, func() {
+			role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool {
+				return slices.Contains(rule.Resources, "nodes") || slices.Contains(rule.Resources, "persistentvolumeclaims")
+			})
+		})
+		bind(home, "", role)
+		runOperator(operatorSettings{namespaces: []string{namespace}, config: config})
+		tooBig, noClaim := newService(namespace, "too-big", "m", withGPUs(16)), newService(namespace, "no-claim", "m", withClaim("nowhere"))
+		crash := newService(namespace, "crash", "m", withBehavior("crash-loop"))
+		create(newModel(namespace, "m"), tooBig, noClaim, crash)
+		expectReason(tooBig, aiv1.ReasonUnschedulable, "Insufficient nvidia.com/gpu", "A replica asks for 16 nvidia.com/gpu")
+		expectReason(noClaim, aiv1.ReasonVolumeNotBound, `persistentvolumeclaim "nowhere" not found`)
+		expectReason(crash, aiv1.ReasonCrashLoop, "exit code 1")
+		Expect(condition(tooBig, aiv1.ConditionReady).Message).NotTo(ContainSubstring("admit"))
+	})
 })
 
 // permissionsOf lists what a role allows, as "verb group/resource".
