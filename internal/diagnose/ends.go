@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,9 +46,18 @@ func crashLoop(c *container) *Finding {
 	return &Finding{Message: message, ExitCode: &ended.ExitCode}
 }
 
+// perRun is what differs in a line of a log each time that it is written: the time, numbers of processes and addresses in memory.
+var perRun = regexp.MustCompile(`(?i)\b\d{4}[-/]\d{2}[-/]\d{2}[T ,]*\d{2}:\d{2}:\d{2}([.,]\d+)?(Z| ?[+-]\d{2}:?\d{2})?|` +
+	`\b\d{2}-\d{2} \d{2}:\d{2}:\d{2}([.,]\d+)?|\b\d{2}:\d{2}:\d{2}([.,]\d+)?|\b1\d{9}(\.\d+)?\b|\b1\d{12}\b|\bpid[=: ]+\d+|\b0x[0-9a-f]+`)
+
+// klogHeader begins the lines of Kubernetes' own programs, and of others that log like them.
+var klogHeader = regexp.MustCompile(`^([IWEF])\d{4} \d{2}:\d{2}:\d{2}\.\d+ +\d+ `)
+
+// lastLine is the last line that a container wrote, as it is written on every run.
 func lastLine(pod *corev1.Pod, message string) string {
 	lines := strings.Split(strings.TrimSpace(message), "\n")
-	return stableFor(pod, lines[len(lines)-1])
+	last := klogHeader.ReplaceAllString(strings.TrimSpace(lines[len(lines)-1]), "$1 ")
+	return stableFor(pod, perRun.ReplaceAllString(last, ""))
 }
 
 // exitCodes says what is commonly meant by exit codes. One above 128 is a signal's number added to 128.

@@ -15,6 +15,9 @@ var (
 	// whichPod is where the kubelet tells which pod it speaks of.
 	whichPod = regexp.MustCompile(` \(pod: "[^"]*", container: [^)]*\)`)
 	space    = regexp.MustCompile(`\s+`)
+	// secret is what a careless program may print of its credentials: tokens of well-known shapes, and the user of a URL.
+	secret = regexp.MustCompile(`\b(hf|sk|ghp|gho|glpat|nvapi|AKIA|ASIA)[-_]?[A-Za-z0-9_-]{16,}|(?i)\b(bearer|basic) [A-Za-z0-9._~+/-]{8,}=*|` +
+		`[A-Za-z0-9_-]*(password|passwd|token|secret|api[-_]?key)(=["']?|["']: ?["'])[^\s"',;&]{4,}|://[^/\s@]+@`)
 )
 
 // maxMessage keeps a long story out of status; the pod's own events have the rest.
@@ -23,6 +26,7 @@ const maxMessage = 700
 // stable takes out of somebody else's message what moves, and bounds its length.
 func stable(message string) string {
 	message = whichPod.ReplaceAllString(message, "")
+	message = redact(message)
 	message = identity.ReplaceAllString(message, "...")
 	message = moving.ReplaceAllStringFunc(message, func(match string) string {
 		if strings.HasSuffix(match, "->") {
@@ -35,6 +39,16 @@ func stable(message string) string {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
 	}
 	return message
+}
+
+// redact takes out of a message what looks like a secret: a last line of a log may quote anything.
+func redact(message string) string {
+	return secret.ReplaceAllStringFunc(message, func(match string) string {
+		if strings.HasPrefix(match, "://") {
+			return "://...@"
+		}
+		return "[redacted]"
+	})
 }
 
 // stableFor is stable for a message that may name the pod.

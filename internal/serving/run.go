@@ -31,7 +31,7 @@ func (p *Pipeline) Run(ctx context.Context, scope *Scope, resolveStep Step) (ctr
 	observeErr := timed(ctx, scope, metrics.StepObserve, p.Observe)
 	class, result, err := verdict(err)
 	scope.wrong = class
-	if scope.again > 0 && (result.RequeueAfter == 0 || scope.again < result.RequeueAfter) {
+	if err == nil && scope.again > 0 && (result.RequeueAfter == 0 || scope.again < result.RequeueAfter) {
 		result.RequeueAfter = scope.again
 	}
 	if observeErr != nil {

@@ -26,7 +26,7 @@ var _ = ginkgo.Describe("A model that does not run says why", func() {
 	ginkgo.It("when it exits again and again", func() {
 		model := newModel(namespace, "crashing", withParameters(parameters{"exitAfter": "0s", "exitCode": 3}))
 		create(model)
-		expectReason(model, aiv1.ReasonCrashLoop, "exit code 3")
+		expectReason(model, aiv1.ReasonCrashLoop, "exit code 3", "Crashing, as told by exit-after")
 		expectEvent(model, aiv1.ReasonCrashLoop)
 	})
 
