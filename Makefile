@@ -70,7 +70,9 @@ localkube-down: ## Stop the local control plane and delete its data.
 .PHONY: build
 build: bin/manager ## Build the operator into bin/manager.
 
-LDFLAGS := -s -w -X main.version=$(VERSION)
+# A build outside a checkout knows no commit.
+COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 bin/manager: FORCE
 	@CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/manager
@@ -169,6 +171,8 @@ run: install-crds ## Run the operator on this machine, against the cluster of KU
 
 .PHONY: generate
 generate: bin/controller-gen manifests ## Generate deep copies, definitions, RBAC and reference pages.
+	@echo "  GEN   reasons"
+	@go run ./hack/reasons -api api/v1
 	@echo "  GEN   deep copies"
 	@bin/controller-gen object paths=./api/... paths=./internal/monitoringv1/...
 	@echo "  GEN   docs/api-reference.md"
@@ -177,6 +181,8 @@ generate: bin/controller-gen manifests ## Generate deep copies, definitions, RBA
 	@go run ./hack/reasondoc -out docs/it-does-not-start.md
 	@echo "  GEN   docs/kubectl-plugin.md"
 	@go run ./hack/plugindoc -page docs/kubectl-plugin.md
+	@echo "  GEN   docs/metrics.md"
+	@go run ./hack/metricsdoc -out docs/metrics.md
 
 .PHONY: manifests
 manifests: bin/controller-gen ## Generate definitions and RBAC only.

@@ -11,8 +11,8 @@ fail() {
 	status=1
 }
 
-generated=('api/*/zz_generated.deepcopy.go' 'internal/*/zz_generated.deepcopy.go' config/crd/bases config/rbac/role.yaml docs/api-reference.md
-	docs/it-does-not-start.md docs/kubectl-plugin.md)
+generated=('api/*/zz_generated.*.go' 'internal/*/zz_generated.deepcopy.go' config/crd/bases config/rbac/role.yaml docs/api-reference.md
+	docs/it-does-not-start.md docs/kubectl-plugin.md docs/metrics.md)
 
 echo "  CHECK generated files"
 make --no-print-directory generate || exit 1

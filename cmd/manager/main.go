@@ -13,11 +13,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/setup"
 )
 
-// version is set when the binary is built.
-var version = "development"
+// version and commit are set when the binary is built.
+var version, commit = "development", "unknown"
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
@@ -68,12 +69,13 @@ func start(options setup.Options) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
+	metrics.SetBuild(version, commit)
 	ctx := ctrl.SetupSignalHandler()
 	mgr, err := setup.Manager(ctx, cfg, options)
 	if err != nil {
 		return err
 	}
-	ctrl.Log.WithName("setup").Info("Starting", "version", version, "namespaces", options.Namespaces, "workers", options.Workers)
+	ctrl.Log.WithName("setup").Info("Starting", "version", version, "commit", commit, "namespaces", options.Namespaces, "workers", options.Workers)
 	return mgr.Start(ctx)
 }
 

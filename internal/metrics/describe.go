@@ -56,3 +56,8 @@ func newHistogram(name, help string, buckets []float64, labels ...Label) *promet
 	ctrlmetrics.Registry.MustRegister(histogram)
 	return histogram
 }
+
+// newGauge declares a gauge that a collector computes when it is asked. The collector has to be registered.
+func newGauge(name, help string, labels ...Label) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, describe("gauge", name, help, labels), nil)
+}

@@ -71,6 +71,8 @@ func TestEveryMetricIsDescribedAndBounded(t *testing.T) {
 }
 
 func TestNamesKeepPrometheusConventions(t *testing.T) {
+	serveFleet(t, nil, aModel("m", nil), deploymentOf("AIModel", "m", 1, 1, limits("nvidia.com/gpu", "1")))()
+	newTestQueue(t, "AIModel")
 	useAll()
 	families, err := ctrlmetrics.Registry.Gather()
 	if err != nil {
@@ -81,6 +83,9 @@ func TestNamesKeepPrometheusConventions(t *testing.T) {
 		if strings.HasPrefix(family.GetName(), "aimodel_operator_") {
 			ours = append(ours, family)
 		}
+	}
+	for _, family := range ours {
+		checkValues(t, family)
 	}
 	if len(ours) != len(Descriptions()) {
 		t.Errorf("%d of %d metrics are linted", len(ours), len(Descriptions()))
@@ -100,6 +105,27 @@ func useAll() {
 	ObserveStep("AIModel", StepApply, time.Second)
 	CountError("AIModel", Waiting)
 	CountChange("AIModel", "Created")
+	SetBuild("1.2.3", "0123abc")
+	writes.WithLabelValues("create", "services", writeOK).Inc()
 	ObserveRegistryCall("mlflow", "register", CallOK, time.Second)
 	ObservePhase("AIModel", PhaseReady, time.Second)
+}
+
+// checkValues holds that the labels of all samples have values that are described.
+func checkValues(t *testing.T, family *dto.MetricFamily) {
+	t.Helper()
+	at := slices.IndexFunc(Descriptions(), func(d Description) bool { return d.Name == family.GetName() })
+	if at < 0 {
+		t.Errorf("%s is not described", family.GetName())
+		return
+	}
+	for _, metric := range family.GetMetric() {
+		for _, pair := range metric.GetLabel() {
+			for _, label := range Descriptions()[at].Labels {
+				if label.Name == pair.GetName() && label.Values != nil && !slices.Contains(label.Values, pair.GetValue()) {
+					t.Errorf("%s: %s=%q is not described", family.GetName(), label.Name, pair.GetValue())
+				}
+			}
+		}
+	}
 }

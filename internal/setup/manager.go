@@ -26,6 +26,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/controllers/aimodel"
 	"github.com/aimodel-operator/aimodel-operator/controllers/inferenceservice"
 	"github.com/aimodel-operator/aimodel-operator/internal/index"
+	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/monitoringv1"
 	"github.com/aimodel-operator/aimodel-operator/internal/optional"
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
@@ -74,6 +75,7 @@ func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, wrap fu
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = aiv1.ManagedBy
 	}
+	cfg.Wrap(metrics.CountWrites)
 	if err := waitForKinds(ctx, cfg); err != nil {
 		return nil, err
 	}
@@ -95,6 +97,7 @@ func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, wrap fu
 		recorder.shutdown()
 		return nil, err
 	}
+	metrics.CountFleet(mgr.GetCache(), mgr.Elected())
 	return recording{mgr, recorder}, nil
 }
 
@@ -138,20 +141,21 @@ func addControllers(mgr manager.Manager, options Options, recorder *recorder, wr
 	pipeline := serving.NewPipeline(renderer, writer, mgr.GetAPIReader(), optionalKinds)
 
 	models := &aimodel.Reconciler{Resolver: resolver, Pipeline: pipeline, Recorder: recorder}
-	if err := models.SetupWithManager(mgr, controllerOptions(options), optionalKinds); err != nil {
+	if err := models.SetupWithManager(mgr, controllerOptions(options, resolve.KindAIModel), optionalKinds); err != nil {
 		return fmt.Errorf("add the AIModel controller: %w", err)
 	}
 	services := &inferenceservice.Reconciler{Client: writer, Resolver: resolver, Pipeline: pipeline, Recorder: recorder}
-	if err := services.SetupWithManager(mgr, controllerOptions(options), optionalKinds); err != nil {
+	if err := services.SetupWithManager(mgr, controllerOptions(options, resolve.KindInferenceService), optionalKinds); err != nil {
 		return fmt.Errorf("add the InferenceService controller: %w", err)
 	}
 	return nil
 }
 
-func controllerOptions(options Options) controller.Options {
+func controllerOptions(options Options, kind string) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: options.Workers,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		NewQueue:                metrics.NewQueue(kind),
 		// The tests run several managers in one process.
 		SkipNameValidation: ptr.To(true),
 	}

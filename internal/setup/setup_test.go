@@ -182,7 +182,7 @@ func TestManagerOptions(t *testing.T) {
 	if plain := managerOptions(options, scheme); plain.Metrics.SecureServing || plain.Metrics.FilterProvider != nil {
 		t.Error("plain metrics ask for a token")
 	}
-	if got := controllerOptions(options); got.MaxConcurrentReconciles != options.Workers || got.RateLimiter == nil {
+	if got := controllerOptions(options, "AIModel"); got.MaxConcurrentReconciles != options.Workers || got.RateLimiter == nil {
 		t.Errorf("controller options = %+v", got)
 	}
 }
