@@ -2,11 +2,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
@@ -15,10 +17,14 @@ import (
 
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/setup"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 // version and commit are set when the binary is built.
 var version, commit = "development", "unknown"
+
+// lastSpans is how long the end may take for traces. The collector may be gone too.
+const lastSpans = 5 * time.Second
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
@@ -39,6 +45,7 @@ func run(args []string, out io.Writer) error {
 		flags.SetOutput(out)
 		fmt.Fprintln(out,
 			"manager serves the AIModels and InferenceServices of the cluster that KUBECONFIG, or the pod it runs in, points to.")
+		fmt.Fprintln(out, "It sends traces where the OTEL_* variables of OpenTelemetry say, and none without them.")
 		fmt.Fprintln(out, "\nUsage: manager [flags]")
 		flags.PrintDefaults()
 	}
@@ -71,6 +78,17 @@ func start(options setup.Options) error {
 	}
 	metrics.SetBuild(version, commit)
 	ctx := ctrl.SetupSignalHandler()
+	stopTracing, err := tracing.Start(ctx, version, ctrl.Log.WithName("tracing"))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)
+		defer cancel()
+		if err := stopTracing(flush); err != nil {
+			ctrl.Log.WithName("tracing").Error(err, "Some of the last spans are lost")
+		}
+	}()
 	mgr, err := setup.Manager(ctx, cfg, options)
 	if err != nil {
 		return err

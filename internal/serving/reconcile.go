@@ -5,10 +5,13 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 // Kind is what is particular to one kind of owner.
@@ -26,9 +29,14 @@ type Kind[T Owner] struct {
 }
 
 // Reconcile takes one owner through a pass: get, the steps, status, events. Status is written on every path.
-func Reconcile[T Owner](ctx context.Context, p *Pipeline, recorder events.EventRecorder, kind Kind[T], request ctrl.Request) (ctrl.Result, error) {
+func Reconcile[T Owner](
+	ctx context.Context, p *Pipeline, recorder events.EventRecorder, kind Kind[T], request ctrl.Request,
+) (result ctrl.Result, err error) {
+	ctx, span := tracing.Reconcile(ctx, kind.Name, request.NamespacedName)
+	defer func() { span.End(err) }()
 	owner := kind.New()
 	if err := p.reader.Get(ctx, request.NamespacedName, owner); apierrors.IsNotFound(err) {
+		span.Outcome("gone")
 		p.Forget(kind.Name, request.NamespacedName)
 		return ctrl.Result{}, nil
 	} else if err != nil {
@@ -36,6 +44,7 @@ func Reconcile[T Owner](ctx context.Context, p *Pipeline, recorder events.EventR
 	}
 	if !owner.GetDeletionTimestamp().IsZero() {
 		// The children go with their owner references; there is nothing else to clean.
+		span.Outcome("deleted")
 		return ctrl.Result{}, nil
 	}
 	before, ok := owner.DeepCopyObject().(Owner)
@@ -43,21 +52,31 @@ func Reconcile[T Owner](ctx context.Context, p *Pipeline, recorder events.EventR
 		return ctrl.Result{}, fmt.Errorf("the copy of a %T is none", owner)
 	}
 	scope := &Scope{Owner: owner, Kind: kind.Name, ChildName: kind.ChildName(owner.GetName())}
-	result, err := p.Run(ctx, scope, func(ctx context.Context, scope *Scope) error { return kind.Resolve(ctx, owner, scope) })
+	result, err = p.Run(ctx, scope, func(ctx context.Context, scope *Scope) error { return kind.Resolve(ctx, owner, scope) })
 	patchErr := timed(ctx, scope, metrics.StepStatus, func(ctx context.Context, scope *Scope) error {
 		kind.WriteStatus(owner, scope)
 		return PatchStatus(ctx, p.reader, before, owner)
 	})
 	if patchErr != nil {
 		scope.wrong = metrics.Transient
-		result, err = ctrl.Result{}, patchErr
 	}
-	if scope.wrong != "" {
-		metrics.CountError(kind.Name, scope.wrong)
-	}
+	tell(span, scope)
 	if patchErr != nil {
-		return result, err
+		return ctrl.Result{}, patchErr
 	}
 	Record(recorder, owner, before.GetConditions(), scope)
 	return result, err
+}
+
+// tell says in metrics and in the trace how a pass went.
+func tell(span tracing.Span, scope *Scope) {
+	if ready := meta.FindStatusCondition(scope.Owner.GetConditions(), aiv1.ConditionReady); ready != nil {
+		span.Ready(string(ready.Status), ready.Reason)
+	}
+	if scope.wrong == "" {
+		span.Outcome("ok")
+		return
+	}
+	span.Outcome(string(scope.wrong))
+	metrics.CountError(scope.Kind, scope.wrong)
 }

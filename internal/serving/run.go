@@ -18,6 +18,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 // waitPeriod is how long to wait, at the least, for a cure that no watch tells of: a Secret that appears, a quota that is
@@ -64,11 +65,18 @@ func (p *Pipeline) change(ctx context.Context, scope *Scope, resolveStep Step) e
 	return timed(ctx, scope, metrics.StepApply, p.Apply)
 }
 
-// timed takes the time of a step.
+// timed takes the time of a step, and traces it.
 func timed(ctx context.Context, scope *Scope, name string, step Step) error {
+	ctx, span := tracing.Step(ctx, name)
 	start := time.Now()
 	err := step(ctx, scope)
 	metrics.ObserveStep(scope.Kind, name, time.Since(start))
+	var comeBack *comeBackError
+	if errors.As(err, &comeBack) {
+		span.End(nil)
+	} else {
+		span.End(err)
+	}
 	return err
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 	"github.com/aimodel-operator/aimodel-operator/internal/serving"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 const (
@@ -76,6 +77,7 @@ func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, wrap fu
 		cfg.UserAgent = aiv1.ManagedBy
 	}
 	cfg.Wrap(metrics.CountWrites)
+	cfg.Wrap(tracing.Transport)
 	if err := waitForKinds(ctx, cfg); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,103 @@
+// Package tracing makes a span of every reconcile, of each of its steps, and of each request to the API server that a step
+// sends. It is off unless the standard OTEL_* environment variables ask for it, and then costs nothing. A span tells what
+// was done and how it went; it must not carry the content of an object.
+package tracing
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+)
+
+const scopeName = "github.com/aimodel-operator/aimodel-operator"
+
+// The attributes of spans.
+const (
+	attrKind        = attribute.Key("aimodel_operator.kind")
+	attrNamespace   = attribute.Key("k8s.namespace.name")
+	attrName        = attribute.Key("aimodel_operator.name")
+	attrReconcileID = attribute.Key("aimodel_operator.reconcile_id")
+	attrOutcome     = attribute.Key("aimodel_operator.outcome")
+	attrReady       = attribute.Key("aimodel_operator.ready")
+	attrReason      = attribute.Key("aimodel_operator.reason")
+)
+
+// maxError is how much of the text of an error a span carries.
+const maxError = 1024
+
+// tracer is nil while tracing is off.
+var tracer atomic.Pointer[trace.Tracer]
+
+// Use makes the provider's tracer make the spans from now on; without a provider tracing is off.
+func Use(provider trace.TracerProvider) {
+	if provider == nil {
+		tracer.Store(nil)
+		return
+	}
+	made := provider.Tracer(scopeName)
+	tracer.Store(&made)
+}
+
+// Span is a span, or nothing at all while tracing is off. End it exactly once.
+type Span struct{ span trace.Span }
+
+// Reconcile begins the span of one reconcile of an object.
+func Reconcile(ctx context.Context, kind string, object types.NamespacedName) (context.Context, Span) {
+	on := tracer.Load()
+	if on == nil {
+		return ctx, Span{}
+	}
+	ctx, span := (*on).Start(ctx, "reconcile "+kind, trace.WithAttributes(
+		attrKind.String(kind), attrNamespace.String(object.Namespace), attrName.String(object.Name),
+		// Every line that a reconcile logs has it too.
+		attrReconcileID.String(string(controller.ReconcileIDFromContext(ctx)))))
+	return ctx, Span{span}
+}
+
+// Step begins the span of a step of the reconcile whose context it is given.
+func Step(ctx context.Context, name string) (context.Context, Span) {
+	on := tracer.Load()
+	if on == nil {
+		return ctx, Span{}
+	}
+	ctx, span := (*on).Start(ctx, name)
+	return ctx, Span{span}
+}
+
+// Ready adds what the Ready condition of the object says after the reconcile.
+func (s Span) Ready(status, reason string) {
+	if s.span != nil {
+		s.span.SetAttributes(attrReady.String(status), attrReason.String(reason))
+	}
+}
+
+// Outcome adds in a word how the reconcile went.
+func (s Span) Outcome(outcome string) {
+	if s.span != nil {
+		s.span.SetAttributes(attrOutcome.String(outcome))
+	}
+}
+
+// End ends the span. An error makes it one that failed.
+func (s Span) End(err error) {
+	if s.span == nil {
+		return
+	}
+	if err != nil {
+		s.span.SetStatus(codes.Error, bounded(err.Error()))
+	}
+	s.span.End()
+}
+
+func bounded(text string) string {
+	if len(text) <= maxError {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxError], "") + "..."
+}
