@@ -109,9 +109,9 @@ const (
 
 func (s *session) addCommands(root *cobra.Command) {
 	root.AddCommand(
-		s.whyCommand(), s.statusCommand(),
-		s.renderCommand(), s.diffCommand(),
-		s.scaleCommand(), s.pauseCommand(), s.resumeCommand(),
+		s.whyCommand(), s.statusCommand(), s.watchCommand(), s.logsCommand(),
+		s.renderCommand(), s.diffCommand(), s.convertCommand(),
+		s.scaleCommand(), s.pauseCommand(), s.resumeCommand(), s.urlCommand(),
 		s.versionCommand(),
 	)
 }

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
@@ -164,6 +166,66 @@ var _ = ginkgo.Describe("The kubectl plugin", func() {
 		Expect(model.Annotations).NotTo(HaveKey(aiv1.AnnotationPaused))
 	})
 
+	ginkgo.It("follows a model and its pods, and ends cleanly", func() {
+		model := newModel(namespace, "m", withImage)
+		create(model)
+		expectReady(model)
+		watch := startPlugin("watch", "m", "-n", namespace)
+		Eventually(watch.text).Should(And(ContainSubstring("AIModel/m  Ready: True Ready"), MatchRegexp(`Pod/m-\S+  ready: True`)))
+		tell(namespace, "scale", "m", "--replicas", "2")
+		Eventually(watch.text).Should(And(
+			ContainSubstring("AIModel/m  replicas: 1 of 1 available, 1 wanted -> "),
+			ContainSubstring("2 of 2 available, 2 wanted"),
+			MatchRegexp(`AIModel/m  Ready: False \S+ -> True Ready`)))
+		Expect(watch.stop()).To(BeZero())
+	})
+
+	ginkgo.It("follows any custom resource, found out at run time", func() {
+		create(newModel(namespace, "m"), newModel(namespace, "other"))
+		watch := startPlugin("watch", "--crd", "ai.example.com/AIModel", "-n", namespace, "-o", "json")
+		Eventually(watch.text).Should(And(ContainSubstring(`"name":"m","what":"Ready","to":"True Catalogued"`), ContainSubstring(`"name":"other"`)))
+		remove(newModel(namespace, "other"))
+		Eventually(watch.text).Should(ContainSubstring(`"name":"other","what":"object","to":"gone"`))
+		Expect(watch.stop()).To(BeZero())
+
+		one := startPlugin("watch", "--crd", "apiextensions.k8s.io/crd", "aimodels.ai.example.com")
+		Eventually(one.text).Should(ContainSubstring("CustomResourceDefinition/aimodels.ai.example.com  Established: True"))
+		Expect(one.stop()).To(BeZero())
+		Expect(refuse(namespace, "watch", "--crd", "ai.example.com/Wodget")).To(ContainSubstring(
+			`group "ai.example.com" has no kind "Wodget"; it has AIModel, InferenceService`))
+		Expect(refuse(namespace, "watch", "--crd", "nobody.example/Widget")).To(ContainSubstring(`has no group "nobody.example"`))
+		Expect(refuse(namespace, "watch", "nobody")).To(ContainSubstring("there is no AIModel or InferenceService"))
+	})
+
+	ginkgo.It("converts the objects of other systems into what the API server accepts", func() {
+		inputs, err := filepath.Glob("../../internal/cli/convert/testdata/*.input.yaml")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(inputs).NotTo(BeEmpty())
+		for _, input := range inputs {
+			_, out, said := plugin(suiteCtx, "", "convert", "-f", input, "-o", "json")
+			list := &unstructured.UnstructuredList{}
+			Expect(json.Unmarshal([]byte(out), list)).To(Succeed(), said)
+			Expect(len(list.Items)).To(BeNumerically(">=", 2), input)
+			for i := range list.Items {
+				list.Items[i].SetNamespace(namespace)
+				strict := client.WithFieldValidation(k8s, metav1.FieldValidationStrict)
+				Expect(strict.Create(suiteCtx, &list.Items[i], client.DryRunAll)).To(Succeed(), "%s: %s", input, list.Items[i].GetName())
+			}
+		}
+	})
+
+	ginkgo.It("prints the URL", func() {
+		elsewhere := newModel(namespace, "elsewhere", func(spec *aiv1.AIModelSpec) { spec.Endpoint = "https://api.example/v1" })
+		model := newModel(namespace, "m", withImage, func(spec *aiv1.AIModelSpec) { spec.Endpoint = "/v1/x" })
+		create(elsewhere, model, newModel(namespace, "entry"))
+		expectReady(elsewhere, model)
+		Expect(tell(namespace, "url", "m")).To(Equal("http://m." + namespace + ".svc.cluster.local:80/v1/x\n"))
+		Expect(tell(namespace, "url", "elsewhere")).To(Equal("https://api.example/v1\n"))
+		Expect(refuse(namespace, "url", "elsewhere", "--port-forward")).To(ContainSubstring("there is no pod to forward a port to"))
+		Expect(refuse(namespace, "url", "entry")).To(ContainSubstring("aim/entry has no URL"))
+		Expect(refuse(namespace, "logs", "entry")).To(ContainSubstring("aim/entry has no pods"))
+	})
+
 	ginkgo.It("says in a sentence what somebody may not do", func() {
 		create(newModel(namespace, "m", withImage))
 		config := accountConfig(namespace)
@@ -180,6 +242,48 @@ var _ = ginkgo.Describe("The kubectl plugin", func() {
 		Expect(err).To(And(HavePrefix("error: you may not do that: "), ContainSubstring("cannot get resource")))
 	})
 })
+
+// running is a command that goes on until it is stopped.
+type running struct {
+	mu    sync.Mutex
+	out   bytes.Buffer
+	end   context.CancelFunc
+	ended chan int
+}
+
+// startPlugin starts a command that goes on. It ends with the spec, if not before.
+func startPlugin(args ...string) *running {
+	ginkgo.GinkgoHelper()
+	r := &running{ended: make(chan int, 1)}
+	var ctx context.Context
+	ctx, r.end = context.WithCancel(suiteCtx)
+	ginkgo.DeferCleanup(r.end)
+	go func() {
+		r.ended <- cli.Run(ctx, append([]string{"--kubeconfig", kube.Kubeconfig}, args...),
+			cli.Options{In: strings.NewReader(""), Out: r, Err: r, Version: "test", Now: time.Now})
+	}()
+	return r
+}
+
+func (r *running) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out.Write(p)
+}
+
+func (r *running) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out.String()
+}
+
+// stop ends the command as Ctrl-C does, and returns its exit code.
+func (r *running) stop() (code int) {
+	ginkgo.GinkgoHelper()
+	r.end()
+	Eventually(r.ended).Should(Receive(&code))
+	return code
+}
 
 // withKind gives an object the kind that typed clients leave out.
 func withKind(object client.Object) client.Object {

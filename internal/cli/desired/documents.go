@@ -3,25 +3,20 @@
 package desired
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/cli/access"
+	"github.com/aimodel-operator/aimodel-operator/internal/cli/files"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 )
 
@@ -39,71 +34,14 @@ type Documents struct {
 // ReadFiles reads files, folders of files, and standard input where a name is "-". What has no namespace gets the given one.
 func ReadFiles(names []string, stdin io.Reader, namespace string) (*Documents, error) {
 	documents := &Documents{models: map[types.NamespacedName]*aiv1.AIModel{}, secrets: map[types.NamespacedName]resolve.Credentials{}}
-	files, err := expand(names)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range files {
-		if err := documents.readFile(name, stdin, namespace); err != nil {
-			return nil, err
-		}
-	}
-	return documents, nil
-}
-
-// expand puts the files of a folder in its place.
-func expand(names []string) ([]string, error) {
-	var files []string
-	for _, name := range names {
-		info, err := os.Stat(name)
-		switch {
-		case name == "-" || (err == nil && !info.IsDir()):
-			files = append(files, name)
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("read the file: %w", err)
-		}
-		for _, pattern := range []string{"*.yaml", "*.yml", "*.json"} {
-			found, err := filepath.Glob(filepath.Join(name, pattern))
-			if err != nil {
-				return nil, fmt.Errorf("read the folder: %w", err)
-			}
-			files = append(files, found...)
-		}
-	}
-	return files, nil
-}
-
-func (d *Documents) readFile(name string, stdin io.Reader, namespace string) error {
-	in := stdin
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return fmt.Errorf("read the file: %w", err)
-		}
-		defer func() { _ = file.Close() }()
-		in = file
-	}
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(in))
-	for {
-		data, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-		if err := d.add(data, namespace); err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-	}
+	err := files.Read(names, stdin, func(data []byte) error { return documents.add(data, namespace) })
+	return documents, err
 }
 
 // document is what tells of what kind a document is.
 type document struct {
 	metav1.TypeMeta `json:",inline"`
-	Metadata        metav1.ObjectMeta `json:"metadata"`
-	Items           []any             `json:"items"`
+	Metadata        struct{ Name string } `json:"metadata"`
 }
 
 func (d *Documents) add(data []byte, namespace string) error {
@@ -113,19 +51,6 @@ func (d *Documents) add(data []byte, namespace string) error {
 	}
 	gv, kind := head.APIVersion, head.Kind
 	switch {
-	case gv == "" && kind == "" && strings.TrimSpace(string(data)) == "", isComment(data):
-		return nil
-	case strings.HasSuffix(kind, "List") && head.Items != nil:
-		for _, item := range head.Items {
-			encoded, err := yaml.Marshal(item)
-			if err != nil {
-				return err
-			}
-			if err := d.add(encoded, namespace); err != nil {
-				return err
-			}
-		}
-		return nil
 	case gv == aiv1.GroupVersion.String() && kind == resolve.KindAIModel:
 		return d.addObject(data, &aiv1.AIModel{}, namespace)
 	case gv == aiv1.GroupVersion.String() && kind == resolve.KindInferenceService:
@@ -137,13 +62,6 @@ func (d *Documents) add(data []byte, namespace string) error {
 	}
 	d.Others = append(d.Others, kind+"/"+head.Metadata.Name)
 	return nil
-}
-
-func isComment(data []byte) bool {
-	return !slices.ContainsFunc(strings.Split(string(data), "\n"), func(line string) bool {
-		line = strings.TrimSpace(line)
-		return line != "" && line != "---" && !strings.HasPrefix(line, "#")
-	})
 }
 
 func (d *Documents) addObject(data []byte, object access.Object, namespace string) error {
