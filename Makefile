@@ -83,6 +83,22 @@ plugin: bin/kubectl-aimodel bin/kubectl_complete-aimodel ## Build the kubectl pl
 bin/kubectl-aimodel: FORCE
 	@CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/kubectl-aimodel
 
+PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+PLUGIN_URL ?= https://github.com/aimodel-operator/aimodel-operator/releases/download/v$(VERSION)
+
+.PHONY: plugin-dist
+plugin-dist: ## Build the kubectl plugin for PLUGIN_PLATFORMS into dist/plugin, with checksums and a Krew manifest.
+	@rm -rf dist/plugin && mkdir -p dist/plugin
+	@for platform in $(PLUGIN_PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/}; \
+		suffix=""; [ "$$os" != windows ] || suffix=.exe; \
+		echo "  BUILD $$platform"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -buildvcs=false -trimpath -ldflags "$(LDFLAGS)" \
+			-o "dist/plugin/$$os-$$arch/kubectl-aimodel$$suffix" ./cmd/kubectl-aimodel; \
+	done
+	@go run ./hack/krew -dir dist/plugin -version $(VERSION) -url $(PLUGIN_URL)
+	@echo "  GEN   dist/plugin/aimodel.yaml, checksums.txt"
+
 bin/kubectl_complete-aimodel: hack/krew/kubectl_complete-aimodel
 	@install -m 755 $< $@
 

@@ -112,7 +112,7 @@ func (s *session) addCommands(root *cobra.Command) {
 		s.whyCommand(), s.statusCommand(), s.watchCommand(), s.logsCommand(),
 		s.renderCommand(), s.diffCommand(), s.convertCommand(),
 		s.scaleCommand(), s.pauseCommand(), s.resumeCommand(), s.urlCommand(),
-		s.versionCommand(),
+		s.supportBundleCommand(), s.versionCommand(),
 	)
 }
 

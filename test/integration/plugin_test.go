@@ -1,9 +1,13 @@
 package integration
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -226,6 +230,30 @@ var _ = ginkgo.Describe("The kubectl plugin", func() {
 		Expect(refuse(namespace, "logs", "entry")).To(ContainSubstring("aim/entry has no pods"))
 	})
 
+	ginkgo.It("gathers a support bundle without secrets", func() {
+		secret := &corev1.Secret{ObjectMeta: objectMeta(namespace, "hf"), StringData: map[string]string{"token": "PLANTED"}}
+		model := newModel(namespace, "m", func(spec *aiv1.AIModelSpec) { spec.CredentialsRef = &corev1.SecretReference{Name: "hf"} })
+		service := newService(namespace, "s", "m", withGPUs(16), func(spec *aiv1.InferenceServiceSpec) {
+			spec.Runtime.Env = []corev1.EnvVar{{Name: "API_KEY", Value: "PLANTED"}, {Name: "PLAIN", Value: "seen"}}
+			spec.Runtime.Args = []string{"--token", "PLANTED"}
+		})
+		create(secret, model, service)
+		expectReason(service, aiv1.ReasonUnschedulable)
+		file := filepath.Join(ginkgo.GinkgoT().TempDir(), "bundle.tar.gz")
+		Expect(tell(namespace, "support-bundle", "--file", file)).To(ContainSubstring("has 2 models of 1 namespaces and 1 pods"))
+		files := unpack(file)
+		for name, text := range files {
+			Expect(text).NotTo(ContainSubstring("PLANTED"), name)
+		}
+		where := "aimodel-support/namespaces/" + namespace + "/"
+		Expect(files).To(And(HaveKey(where+"aimodel.yaml"), HaveKey(where+"deployment.yaml"), HaveKey(where+"pod.yaml"), HaveKey(where+"event.yaml"),
+			HaveKey("aimodel-support/cluster/node.yaml"), HaveKey("aimodel-support/version.yaml")))
+		Expect(files[where+"deployment.yaml"]).To(ContainSubstring("value: seen"))
+		Expect(files[where+"why/InferenceService-s.txt"]).To(ContainSubstring("is not ready: Unschedulable"))
+		Expect(files["aimodel-support/missing.txt"]).To(ContainSubstring("operator: no Deployment of it was found"))
+		Expect(refuse(namespace, "support-bundle", "--file", file)).To(ContainSubstring("exists already"))
+	})
+
 	ginkgo.It("says in a sentence what somebody may not do", func() {
 		create(newModel(namespace, "m", withImage))
 		config := accountConfig(namespace)
@@ -242,6 +270,24 @@ var _ = ginkgo.Describe("The kubectl plugin", func() {
 		Expect(err).To(And(HavePrefix("error: you may not do that: "), ContainSubstring("cannot get resource")))
 	})
 })
+
+// unpack reads the files of an archive.
+func unpack(file string) map[string]string {
+	ginkgo.GinkgoHelper()
+	compressed, err := gzip.NewReader(bytes.NewReader(readFile(file)))
+	Expect(err).NotTo(HaveOccurred())
+	files := map[string]string{}
+	for reader := tar.NewReader(compressed); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		Expect(err).NotTo(HaveOccurred())
+		data, err := io.ReadAll(reader)
+		Expect(err).NotTo(HaveOccurred())
+		files[header.Name] = string(data)
+	}
+}
 
 // running is a command that goes on until it is stopped.
 type running struct {
