@@ -223,8 +223,20 @@ lint: bin/golangci-lint ## Run all linters (the first time builds them, some min
 verify: ## Fail if a generated file or a go.mod is out of date.
 	@hack/verify.sh
 
-bin/controller-gen bin/golangci-lint bin/helm bin/kustomize: FORCE
+bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/operator-sdk bin/opm bin/scorecard-test: FORCE
 	@hack/build-tool.sh $(@F)
+
+##@ Ship (with the Operator Lifecycle Manager)
+
+# The version that VERSION replaces. The first has none.
+PREVIOUS_VERSION ?=
+# The images of the bundle and of the catalog.
+BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
+CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
+
+.PHONY: bundle
+bundle: bin/kustomize bin/operator-sdk manifests ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG.
+	@VERSION=$(VERSION) IMG=$(IMG) PREVIOUS_VERSION=$(PREVIOUS_VERSION) hack/bundle.sh
 
 ##@ Test (on a control plane of its own, or on the cluster of KUBECONFIG)
 

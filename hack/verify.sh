@@ -12,16 +12,16 @@ fail() {
 }
 
 generated=('api/*/zz_generated.*.go' 'internal/*/zz_generated.deepcopy.go' config/crd/bases config/rbac/role.yaml docs/api-reference.md
-	docs/it-does-not-start.md docs/kubectl-plugin.md docs/metrics.md)
+	docs/it-does-not-start.md docs/kubectl-plugin.md docs/metrics.md bundle bundle.Dockerfile)
 
 echo "  CHECK generated files"
-make --no-print-directory generate || exit 1
+make --no-print-directory generate bundle || exit 1
 changed=$(git status --porcelain --untracked-files=all -- "${generated[@]}")
 if [ -n "$changed" ]; then
 	echo "$changed"
 	git --no-pager diff --stat -- "${generated[@]}"
 	git --no-pager diff -- "${generated[@]}" | head -n 100
-	fail "generated files differ from what is committed: run 'make generate' and commit the result"
+	fail "generated files differ from what is committed: run 'make generate bundle' and commit the result"
 fi
 
 echo "  CHECK modules are tidy"

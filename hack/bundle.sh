@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Makes the bundle, bundle/ and bundle.Dockerfile, from config/manifests: `make bundle`. The same sources and the same
+# variables always give the same bytes.
+#
+#   VERSION=0.1.0 IMG=example.com/aimodel-operator:0.1.0 hack/bundle.sh [FOLDER]
+#
+# FOLDER is where both are put, the root of the repository by default. PREVIOUS_VERSION is the version that this one
+# replaces; the first has none.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+: "${VERSION:?}" "${IMG:?}"
+channels=${BUNDLE_CHANNELS:-candidate,stable}
+default_channel=${BUNDLE_DEFAULT_CHANNEL:-stable}
+folder=$(mkdir -p "${1:-.}" && cd "${1:-.}" && pwd)
+root=$PWD
+package=aimodel-operator
+# The first OpenShift with the Kubernetes of minKubeVersion (1.30).
+openshift=v4.17
+
+base=config/manifests/bases/$package.clusterserviceversion.yaml
+created=$(sed -n 's/^ *createdAt: *"\(.*\)"$/\1/p' "$base")
+
+# A folder of its own: operator-sdk reads PROJECT from where it runs, and leaves its files there.
+mkdir -p dist
+work=$(mktemp -d "$root/dist/bundle.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cp PROJECT "$work"
+mkdir "$work/overlay"
+(
+	cd "$work/overlay"
+	"$root/bin/kustomize" create --resources ../../../config/manifests
+	"$root/bin/kustomize" edit set image controller="$IMG"
+)
+(
+	cd "$work"
+	"$root/bin/kustomize" build overlay | "$root/bin/operator-sdk" generate bundle -q --overwrite --version "$VERSION" --package $package \
+		--channels "$channels" --default-channel "$default_channel"
+)
+printf '\n  # The versions of OpenShift that can run it.\n  com.redhat.openshift.versions: %s\n' $openshift >>"$work/bundle/metadata/annotations.yaml"
+printf '\n# The versions of OpenShift that can run it.\nLABEL com.redhat.openshift.versions=%s\n' $openshift >>"$work/bundle.Dockerfile"
+CGO_ENABLED=0 go run ./hack/bundle -manifests "$work/bundle/manifests" -image "$IMG" -created "$created" \
+	-version "$VERSION" -previous "${PREVIOUS_VERSION:-}"
+
+rm -rf "$folder/bundle"
+mv "$work/bundle" "$work/bundle.Dockerfile" "$folder"
+echo "  GEN   ${folder#"$root"/}/bundle ($package $VERSION, $IMG)"
