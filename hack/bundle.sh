@@ -35,7 +35,7 @@ mkdir "$work/overlay"
 (
 	cd "$work"
 	"$root/bin/kustomize" build overlay | "$root/bin/operator-sdk" generate bundle -q --overwrite --version "$VERSION" --package $package \
-		--channels "$channels" --default-channel "$default_channel"
+		--channels "$channels" --default-channel "$default_channel" 2>log || { cat log >&2; exit 1; }
 )
 printf '\n  # The versions of OpenShift that can run it.\n  com.redhat.openshift.versions: %s\n' $openshift >>"$work/bundle/metadata/annotations.yaml"
 printf '\n# The versions of OpenShift that can run it.\nLABEL com.redhat.openshift.versions=%s\n' $openshift >>"$work/bundle.Dockerfile"
@@ -44,4 +44,5 @@ CGO_ENABLED=0 go run ./hack/bundle -manifests "$work/bundle/manifests" -image "$
 
 rm -rf "$folder/bundle"
 mv "$work/bundle" "$work/bundle.Dockerfile" "$folder"
-echo "  GEN   ${folder#"$root"/}/bundle ($package $VERSION, $IMG)"
+[ "$folder" = "$root" ] && name=bundle || name=${folder#"$root"/}/bundle
+echo "  GEN   $name ($package $VERSION, $IMG)"
