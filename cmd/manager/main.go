@@ -35,6 +35,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	options := setup.Defaults()
+	options.ReadEnvironment(os.Getenv)
 	logging := logOptions{format: "json", level: "info"}
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	options.Bind(flags)

@@ -50,6 +50,11 @@ func Defaults() Options {
 	}
 }
 
+// ReadEnvironment takes what the Operator Lifecycle Manager says in the environment. Flags that are bound afterwards win.
+func (o *Options) ReadEnvironment(getenv func(string) string) {
+	o.Namespaces = splitNamespaces(getenv("WATCH_NAMESPACE"))
+}
+
 // Bind declares a flag for every setting, with what is set as its default.
 func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, "`address` to serve metrics on; 0 turns them off")
@@ -62,7 +67,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas work at a time")
 	flags.StringVar(&o.LeaderElectNamespace, "leader-elect-namespace", o.LeaderElectNamespace,
 		"`namespace` of the lease; by default the operator's own")
-	flags.Func("watch-namespaces", "comma-separated `namespaces` to work in; all by default", func(value string) error {
+	flags.Func("watch-namespaces", "comma-separated `namespaces` to work in; by default those of WATCH_NAMESPACE, or else all", func(value string) error {
 		o.Namespaces = splitNamespaces(value)
 		return nil
 	})
@@ -86,7 +91,7 @@ func (o *Options) Validate() error {
 	}
 	for _, namespace := range o.Namespaces {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-			return fmt.Errorf("--watch-namespaces: %q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
+			return fmt.Errorf("--watch-namespaces or WATCH_NAMESPACE: %q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func TestValidate(t *testing.T) {
 		"fewer than none":     {func(o *Options) { o.QPS = -1.5 }, "--kube-api-qps must be above 0, not -1.5"},
 		"no requests at once": {func(o *Options) { o.Burst = 0 }, "--kube-api-burst must be at least 1, not 0"},
 		"a namespace that cannot be": {func(o *Options) { o.Namespaces = []string{"team-a", "Team_B"} },
-			`--watch-namespaces: "Team_B" is not the name of a namespace: ` +
+			`--watch-namespaces or WATCH_NAMESPACE: "Team_B" is not the name of a namespace: ` +
 				`a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an ` +
 				`alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`},
 	} {
@@ -82,6 +82,32 @@ func TestFlags(t *testing.T) {
 			tc.want(&want)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheEnvironmentSpeaksBeforeTheFlags(t *testing.T) {
+	for name, tc := range map[string]struct {
+		watchNamespace string
+		args           []string
+		namespaces     []string
+	}{
+		"neither":                    {},
+		"the environment":            {watchNamespace: "team-a,team-b", namespaces: []string{"team-a", "team-b"}},
+		"a flag wins":                {watchNamespace: "team-a,team-b", args: []string{"--watch-namespaces=team-c"}, namespaces: []string{"team-c"}},
+		"a flag wins when it is all": {watchNamespace: "team-a,team-b", args: []string{"--watch-namespaces="}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := Defaults()
+			options.ReadEnvironment(func(name string) string { return map[string]string{"WATCH_NAMESPACE": tc.watchNamespace}[name] })
+			flags := flag.NewFlagSet("manager", flag.ContinueOnError)
+			options.Bind(flags)
+			if err := flags.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.namespaces, options.Namespaces); diff != "" {
+				t.Errorf("namespaces (-want +got):\n%s", diff)
 			}
 		})
 	}
