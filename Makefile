@@ -42,7 +42,7 @@ help: ## Print this list.
 	@echo "Variables: VERSION=$(VERSION) IMG=$(IMG) KUBECONFIG=$${KUBECONFIG:-(the default)}"
 
 .PHONY: demo
-demo: localkube build modelserver ## Watch models being served, scaled and explained on a local control plane. KEEP=1 leaves it running.
+demo: localkube build plugin modelserver ## Watch models being served, scaled and explained on a local control plane. KEEP=1 leaves it running.
 	@exec hack/demo.sh
 
 .PHONY: demo-down

@@ -66,7 +66,7 @@ main() {
 
 check_parts() {
 	local part
-	for part in localkube kubectl manager modelserver; do
+	for part in localkube kubectl kubectl-aimodel manager modelserver; do
 		if [ ! -x "bin/$part" ]; then
 			echo "There is no bin/$part. \`make demo\` builds everything and runs the demo." >&2
 			exit 1
@@ -217,11 +217,8 @@ ask_for_too_much() {
 	run kubectl apply -f hack/demo/too-big.yaml
 	await infsvc/llama-too-big False Unschedulable
 	run kubectl get infsvc
-	say "Its conditions, as \`kubectl describe infsvc llama-too-big\` has them:"
-	printf '    %-12s %-8s %-20s %s\n' CONDITION STATUS REASON MESSAGE
-	value infsvc/llama-too-big "$conditions" | while IFS='|' read -r type status reason message; do
-		printf '    %-12s %-8s %-20s %s\n' "$type" "$status" "$reason" "$message"
-	done
+	run kubectl aimodel why llama-too-big
+	expect_text "the cause is marked" "$(kubectl aimodel why llama-too-big)" "Unschedulable  ◀ the cause"
 	until_true "there is an event that says so" has_event llama-too-big Unschedulable
 	kubectl describe infsvc llama-too-big | sed -n '/^Events:/,$s/^/    /p'
 	expect_text "the reason has the scheduler's words" "$(value infsvc/llama-too-big "{${ready}.message}")" "Insufficient nvidia.com/gpu"
@@ -259,7 +256,8 @@ ${bold}It is left running.${plain} To look around:
 
   export KUBECONFIG=$KUBECONFIG PATH=$root/bin:\$PATH
   kubectl get ai                               what there is, and how it is
-  kubectl describe infsvc llama                every condition and event of one
+  kubectl aimodel why llama                    everything that belongs to one, and what is in its way
+  kubectl aimodel status                       all of them, with their GPUs
   kubectl scale aim/$name --replicas=2
   kubectl get pods -A -o wide
   tail -f $dir/manager.log

@@ -108,7 +108,6 @@ state() {
 	value "$1" "{${ready}.status}|{.status.availableReplicas}|{.spec.replicas}|{.metadata.generation}|{.status.observedGeneration}|{${ready}.reason}|{${ready}.message}"
 }
 
-conditions='{range .status.conditions[*]}{.type}|{.status}|{.reason}|{.message}{"\n"}{end}'
 conditions_of_all='{range .items[*]}{.kind}/{.metadata.name}{"\n"}{range .status.conditions[*]}  {.type}={.status} {.reason}: {.message}{"\n"}{end}{end}'
 
 # await RESOURCE READY REASON [TIMEOUT] polls until the condition Ready has that status and reason for the current
