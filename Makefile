@@ -230,13 +230,21 @@ bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/opera
 
 # The version that VERSION replaces. The first has none.
 PREVIOUS_VERSION ?=
-# The images of the bundle and of the catalog.
+# The image of the bundle.
 BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
-CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
 
 .PHONY: bundle
 bundle: bin/kustomize bin/operator-sdk manifests ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG.
 	@VERSION=$(VERSION) IMG=$(IMG) PREVIOUS_VERSION=$(PREVIOUS_VERSION) hack/bundle.sh
+
+.PHONY: catalog
+catalog: bin/opm ## Write the catalog with the bundle to dist/catalog, for BUNDLE_IMG (or BUNDLE_IMG=inline).
+	@hack/catalog.sh $(BUNDLE_IMG)
+
+.PHONY: bundle-validate
+bundle-validate: bin/operator-sdk bin/opm bin/scorecard-test ## Check bundle/ with the tools that catalogs check it with.
+	@hack/catalog.sh $(BUNDLE_IMG)
+	@hack/test.sh bundle
 
 ##@ Test (on a control plane of its own, or on the cluster of KUBECONFIG)
 

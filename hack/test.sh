@@ -77,6 +77,11 @@ packaging() {
 	CGO_ENABLED=0 suite packaging -timeout 15m ./test/packaging/...
 }
 
+bundle() {
+	say "Tests of the bundle"
+	CGO_ENABLED=0 verbose=-v suite bundle -count=1 -timeout 10m ./test/bundle/...
+}
+
 integration() { on_cluster integration 30m "Integration tests"; }
 e2e() { on_cluster e2e 40m "End-to-end tests"; }
 scale() { on_cluster scale 60m "Scale tests"; }
@@ -135,7 +140,7 @@ main() {
 
 	for name in "$@"; do
 		case $name in
-		unit | modules | packaging | registries | integration | e2e | scale) "$name" ;;
+		unit | modules | bundle | packaging | registries | integration | e2e | scale) "$name" ;;
 		*)
 			echo "hack/test.sh: there is no suite $name" >&2
 			exit 2

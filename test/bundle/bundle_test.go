@@ -1,0 +1,160 @@
+// Package bundle checks bundle/ with the tools that catalogs check it with, as processes. It needs no cluster. What it must
+// not do is change anything in the repository.
+package bundle
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tolerated are parts of the warnings that do not speak of a defect.
+var tolerated = []string{
+	// The rule is for events of events.k8s.io/v1; the validator takes any for v1beta1, which rules do not name.
+	"Migrate the API(s) for events",
+	// To look into images it needs docker and the network.
+	"unable to inspect the image",
+	"[\"error/error\"]",
+	// It speaks of the validator, not of the bundle.
+	"The \"operatorhub\" validator is deprecated",
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// tool runs a program of bin/ in the root of the repository and gives what it prints to standard output.
+func tool(t *testing.T, name string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(root(t), "bin", name), args...)
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+func TestValidators(t *testing.T) {
+	for _, suite := range []string{"suite=operatorframework", "name=good-practices", "name=multiarch", "name=operatorhub"} {
+		t.Run(suite, func(t *testing.T) {
+			out, err := tool(t, "operator-sdk", "bundle", "validate", "./bundle", "--select-optional", suite,
+				"--optional-values=k8s-version=1.37", "-o", "json-alpha1")
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			var result struct {
+				Passed  bool `json:"passed"`
+				Outputs []struct{ Type, Message string }
+			}
+			if err := json.Unmarshal([]byte(out), &result); err != nil {
+				t.Fatalf("read %q: %v", out, err)
+			}
+			if !result.Passed {
+				t.Error("the suite did not pass")
+			}
+			for _, told := range result.Outputs {
+				if !isTolerated(told.Message) {
+					t.Errorf("%s: %s", told.Type, told.Message)
+				}
+			}
+		})
+	}
+}
+
+func isTolerated(message string) bool {
+	for _, part := range tolerated {
+		if strings.Contains(message, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestAFaultyBundleIsRefused proves that the validators are really asked.
+func TestAFaultyBundleIsRefused(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "bundle")
+	if err := os.CopyFS(broken, os.DirFS(filepath.Join(root(t), "bundle"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(broken, "manifests", "ai.example.com_aimodels.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := tool(t, "operator-sdk", "bundle", "validate", broken, "--select-optional", "suite=operatorframework", "-o", "json-alpha1"); err == nil {
+		t.Errorf("a bundle without one of its definitions passes: %s", out)
+	}
+}
+
+// TestScorecard runs the tests of scorecard that need no cluster, as processes in place of pods.
+func TestScorecard(t *testing.T) {
+	if out, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED: the tests read /bundle, and no mount namespace can be made here: %v %s", err, out)
+	}
+	if err := os.Mkdir("/bundle", 0o755); err == nil {
+		t.Cleanup(func() { _ = os.Remove("/bundle") })
+	} else if !os.IsExist(err) {
+		t.Skipf("SKIPPED: the tests read /bundle, and it cannot be made here: %v", err)
+	}
+	for _, name := range []string{"basic-check-spec", "olm-bundle-validation", "olm-crds-have-validation", "olm-crds-have-resources",
+		"olm-spec-descriptors", "olm-status-descriptors"} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command("unshare", "-m", "sh", "-ec", `mount --bind "$0/bundle" /bundle; exec "$0/bin/scorecard-test" "$1"`, root(t), name)
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			var status struct {
+				Results []struct {
+					State               string
+					Errors, Suggestions []string
+				} `json:"results"`
+			}
+			if err := json.Unmarshal(out, &status); err != nil || len(status.Results) == 0 {
+				t.Fatalf("no result in %s: %v", out, err)
+			}
+			for _, result := range status.Results {
+				if result.State != "pass" {
+					t.Errorf("state %q: %v; %v", result.State, result.Errors, result.Suggestions)
+				}
+			}
+		})
+	}
+}
+
+// TestCatalogWithAnUpgrade validates a catalog in which this version replaces another. None was released yet, so the other is
+// this one under an older number.
+func TestCatalogWithAnUpgrade(t *testing.T) {
+	rendered, err := tool(t, "opm", "render", "./bundle", "-o", "yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const version = "0.1.0"
+	if !strings.Contains(rendered, "aimodel-operator.v"+version) {
+		t.Fatalf("the bundle is not of version %s: mend the test and catalog/template.yaml", version)
+	}
+	older := strings.ReplaceAll(rendered, version, "0.0.1")
+	catalog := func(replaces string) string {
+		t.Helper()
+		dir := t.TempDir()
+		text := "schema: olm.package\nname: aimodel-operator\ndefaultChannel: stable\n---\n" +
+			"schema: olm.channel\npackage: aimodel-operator\nname: stable\nentries:\n" +
+			"- name: aimodel-operator.v0.0.1\n- name: aimodel-operator.v" + version + "\n  replaces: " + replaces + "\n" +
+			older + "\n" + rendered
+		if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	if out, err := tool(t, "opm", "validate", catalog("aimodel-operator.v0.0.1")); err != nil {
+		t.Errorf("the upgrade is refused: %v %s", err, out)
+	}
+	// Nothing leads from 0.0.1 to the head of the channel then.
+	if _, err := tool(t, "opm", "validate", catalog("aimodel-operator.v0.0.0")); err == nil {
+		t.Error("a channel with two heads is accepted")
+	}
+}
