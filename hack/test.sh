@@ -50,7 +50,7 @@ unit() {
 
 modules() {
 	local module
-	for module in test/modelserver test/localkube tools/images; do
+	for module in test/modelserver test/monitoring test/localkube tools/images; do
 		[ -f "$module/go.mod" ] || continue
 		say "Tests of $module"
 		CGO_ENABLED=0 dir=$module suite "${module##*/}" -short -timeout 15m ./...

@@ -12,7 +12,7 @@ fail() {
 }
 
 generated=('api/*/zz_generated.*.go' 'internal/*/zz_generated.deepcopy.go' config/crd/bases config/rbac/role.yaml docs/api-reference.md
-	docs/it-does-not-start.md docs/kubectl-plugin.md docs/metrics.md bundle bundle.Dockerfile)
+	docs/it-does-not-start.md docs/kubectl-plugin.md docs/metrics.md config/prometheus/prometheusrule.yaml bundle bundle.Dockerfile)
 
 echo "  CHECK generated files"
 make --no-print-directory generate bundle || exit 1

@@ -94,7 +94,8 @@ func start(options setup.Options) error {
 	if err != nil {
 		return err
 	}
-	ctrl.Log.WithName("setup").Info("Starting", "version", version, "commit", commit, "namespaces", options.Namespaces, "workers", options.Workers)
+	ctrl.Log.WithName("setup").Info("Starting",
+		"version", version, "commit", commit, "namespaces", options.Namespaces, "workers", options.Workers)
 	return mgr.Start(ctx)
 }
 

@@ -38,7 +38,9 @@ var knownReasons = aiv1.Reasons()
 var (
 	resources = newGauge("aimodel_operator_resources",
 		"Objects, by kind, by the status of their Ready condition, and by its reason.",
-		kindLabel, Label{Name: "ready", Values: []string{"True", "False", "Unknown"}}, Label{Name: "reason", Values: append(aiv1.Reasons(), other)})
+		kindLabel,
+		Label{Name: "ready", Values: []string{"True", "False", "Unknown"}},
+		Label{Name: "reason", Values: append(aiv1.Reasons(), other)})
 
 	replicas = newGauge("aimodel_operator_replicas",
 		"Replicas of all objects of a kind that were asked for, that are ready, and that are available.",

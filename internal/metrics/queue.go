@@ -44,12 +44,15 @@ type Queue struct {
 	due map[reconcile.Request]time.Time
 }
 
+// limiter says for how long an object is held back after an error.
+type limiter = workqueue.TypedRateLimiter[reconcile.Request]
+
 // NewQueue gives what a controller makes its queue with. The queue is the usual one, and its age is a metric of the kind.
-func NewQueue(kind string) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+func NewQueue(kind string) func(string, limiter) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return func(name string, held limiter) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		queue := &Queue{due: map[reconcile.Request]time.Time{}}
 		queue.PriorityQueue = priorityqueue.New(name, func(options *priorityqueue.Opts[reconcile.Request]) {
-			options.RateLimiter = &dueLimiter{limiter, queue}
+			options.RateLimiter = &dueLimiter{held, queue}
 		})
 		queues.mu.Lock()
 		defer queues.mu.Unlock()
@@ -132,13 +135,13 @@ func (q *Queue) ShutDown() {
 
 // dueLimiter tells the queue when an object that failed is due again.
 type dueLimiter struct {
-	workqueue.TypedRateLimiter[reconcile.Request]
+	limiter
 	queue *Queue
 }
 
 // When says for how long the object is held back.
 func (l *dueLimiter) When(item reconcile.Request) time.Duration {
-	after := l.TypedRateLimiter.When(item)
+	after := l.limiter.When(item)
 	l.queue.note(after, item)
 	return after
 }

@@ -50,7 +50,9 @@ func TestWritesAreCounted(t *testing.T) {
 			}
 			got, err := CountWrites(answer(func(*http.Request) (*http.Response, error) { return response, tc.err })).RoundTrip(request)
 			if got != nil {
-				defer got.Body.Close()
+				if err := got.Body.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 			if got != response || !errors.Is(err, tc.err) {
 				t.Errorf("response = %v, error = %v: not what the server said", got, err)

@@ -30,7 +30,7 @@ func recordSpans(t *testing.T) *tracetest.InMemoryExporter {
 func told(span *tracetest.SpanStub) map[string]string {
 	attributes := map[string]string{}
 	for _, pair := range span.Attributes {
-		attributes[string(pair.Key)] = pair.Value.Emit()
+		attributes[string(pair.Key)] = pair.Value.String()
 	}
 	return attributes
 }
@@ -106,7 +106,9 @@ func TestSpansOfRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err == nil {
-				response.Body.Close()
+				if err := response.Body.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 			if request.Header.Get("traceparent") != "" {
 				t.Error("the caller's request was changed")
