@@ -111,3 +111,28 @@ func TestIsTrue(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyAnObjectWithAnAutoscalerSaysWhetherItScales(t *testing.T) {
+	object := &aiv1.AIModel{}
+	for _, step := range []struct {
+		scaling Outcome
+		want    string
+	}{
+		{Outcome{}, ""},
+		{False(aiv1.ReasonScalingInactive, "no metrics"), "False ScalingInactive"},
+		{True(aiv1.ReasonScalingActive, ""), "True ScalingActive"},
+		{Outcome{}, ""},
+	} {
+		Write(object, Set{Resolved: True("A", ""), Applied: True("A", ""), Replicas: True("B", ""), Scaling: step.scaling})
+		got := ""
+		if found := meta.FindStatusCondition(object.Status.Conditions, aiv1.ConditionScalingActive); found != nil {
+			got = string(found.Status) + " " + found.Reason
+		}
+		if got != step.want {
+			t.Errorf("ScalingActive = %q, want %q", got, step.want)
+		}
+		if !meta.IsStatusConditionTrue(object.Status.Conditions, aiv1.ConditionReady) {
+			t.Errorf("%q keeps the object from being ready", step.want)
+		}
+	}
+}

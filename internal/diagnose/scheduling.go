@@ -51,7 +51,7 @@ func rolloutBlocked(f *Facts, pod *corev1.Pod) *Finding {
 // and how many nodes come into question.
 func whatIsAsked(f *Facts, pod *corev1.Pod, words string) string {
 	var sentences []string
-	candidates := slices.DeleteFunc(slices.Clone(f.Nodes), func(node Node) bool { return !admits(pod, &node) })
+	candidates := f.candidates(pod)
 	for _, name := range lacking(words) {
 		asked, ok := asks(pod, name)
 		if !ok {
@@ -87,6 +87,36 @@ func whatIsAsked(f *Facts, pod *corev1.Pod, words string) string {
 		sentences[0] = " " + sentences[0]
 	}
 	return strings.Join(sentences, ". ")
+}
+
+// Hopeless says whether a pod asks for what no node that it may use has, so that no other pod could make room for it. While the
+// nodes are not known, there is hope.
+func Hopeless(facts Facts) bool {
+	if len(facts.Nodes) == 0 {
+		return false
+	}
+	for i := range facts.Pods {
+		pod := &facts.Pods[i]
+		words, ok := schedulerWords(pod)
+		if !ok || !facts.isCurrent(pod) || !pod.DeletionTimestamp.IsZero() {
+			continue
+		}
+		candidates := facts.candidates(pod)
+		if len(candidates) == 0 {
+			return true
+		}
+		for _, name := range lacking(words) {
+			if asked, ok := asks(pod, name); ok && asked.Cmp(most(candidates, name, allocatable)) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// candidates are the nodes that a pod may use.
+func (f *Facts) candidates(pod *corev1.Pod) []Node {
+	return slices.DeleteFunc(slices.Clone(f.Nodes), func(node Node) bool { return !admits(pod, &node) })
 }
 
 // lacking names the resources that the scheduler finds too little of, sorted.
@@ -146,7 +176,7 @@ func brokenAccelerators(f *Facts, pod *corev1.Pod) *Finding {
 	if !ok {
 		return nil
 	}
-	candidates := slices.DeleteFunc(slices.Clone(f.Nodes), func(node Node) bool { return !admits(pod, &node) })
+	candidates := f.candidates(pod)
 	for _, name := range lacking(words) {
 		asked, ok := asks(pod, name)
 		healthy, built := most(candidates, name, allocatable), most(candidates, name, capacity)

@@ -16,7 +16,8 @@ var (
 	whichPod = regexp.MustCompile(` \(pod: "[^"]*", container: [^)]*\)`)
 	space    = regexp.MustCompile(`\s+`)
 	// secret is what a careless program may print of its credentials: tokens of well-known shapes, and the user of a URL.
-	secret = regexp.MustCompile(`\b(hf|sk|ghp|gho|glpat|nvapi|AKIA|ASIA)[-_]?[A-Za-z0-9_-]{16,}|(?i)\b(bearer|basic) [A-Za-z0-9._~+/-]{8,}=*|` +
+	secret = regexp.MustCompile(`\b(hf|sk|ghp|gho|glpat|nvapi|AKIA|ASIA)[-_]?[A-Za-z0-9_-]{16,}|` +
+		`(?i)\b(bearer|basic) [A-Za-z0-9._~+/-]{8,}=*|` +
 		`[A-Za-z0-9_-]*(password|passwd|token|secret|api[-_]?key)(=["']?|["']: ?["'])[^\s"',;&]{4,}|://[^/\s@]+@`)
 )
 

@@ -30,7 +30,11 @@ func (p *Pipeline) makeRoom(ctx context.Context, scope *Scope) error {
 		return err
 	}
 	finding := diagnose.Diagnose(known).Primary()
-	scope.Inputs.ReplaceInPlace = finding != nil &&
-		(finding.Reason == aiv1.ReasonUnschedulable || finding.Reason == aiv1.ReasonRolloutBlocked)
+	if finding == nil || (finding.Reason != aiv1.ReasonUnschedulable && finding.Reason != aiv1.ReasonRolloutBlocked) {
+		return nil
+	}
+	// To stop what serves for a pod that fits nowhere would leave nothing.
+	p.facts.Complete(ctx, scope.Owner.GetNamespace(), &known, diagnose.Needs{Nodes: true})
+	scope.Inputs.ReplaceInPlace = !diagnose.Hopeless(known)
 	return nil
 }

@@ -83,6 +83,10 @@ func TestUpdates(t *testing.T) {
 	goingPod.DeletionTimestamp = new(metav1.Now())
 	controlled := []metav1.OwnerReference{{UID: "a", Controller: new(true)}}
 
+	scaler := func(status corev1.ConditionStatus, message string) *autoscalingv2.HorizontalPodAutoscaler {
+		return &autoscalingv2.HorizontalPodAutoscaler{Status: autoscalingv2.HorizontalPodAutoscalerStatus{
+			Conditions: []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.ScalingActive, Status: status, Message: message}}}}
+	}
 	for name, tc := range map[string]struct {
 		predicate     predicate.Predicate
 		before, after client.Object
@@ -126,6 +130,9 @@ func TestUpdates(t *testing.T) {
 			&autoscalingv2.HorizontalPodAutoscaler{Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 5}}, true},
 		"autoscaler: its status": {Child(), &autoscalingv2.HorizontalPodAutoscaler{},
 			&autoscalingv2.HorizontalPodAutoscaler{Status: autoscalingv2.HorizontalPodAutoscalerStatus{CurrentReplicas: 5}}, false},
+		"autoscaler: it scales":            {Child(), scaler("True", ""), scaler("True", "other words"), false},
+		"autoscaler: it does not any more": {Child(), scaler("True", ""), scaler("False", ""), true},
+		"autoscaler: it tells":             {Child(), &autoscalingv2.HorizontalPodAutoscaler{}, scaler("False", ""), true},
 		"budget: its spec": {Child(), &policyv1.PodDisruptionBudget{ObjectMeta: plain},
 			&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Generation: 2}}, true},
 		"budget: its status": {Child(), &policyv1.PodDisruptionBudget{ObjectMeta: plain},

@@ -193,6 +193,22 @@ var _ = ginkgo.Describe("Every reason", func() {
 		Expect(service.Status.Failure).To(BeNil())
 	})
 
+	ginkgo.It("leaves the old pod alone when the new one fits nowhere", func() {
+		needSimulatedPods()
+		namespace := newNamespace()
+		service := newService(namespace, "s", "m", withGPUs(1))
+		create(newModel(namespace, "m"), service)
+		expectReady(service)
+		edit(service, func() { withGPUs(16)(&service.Spec) })
+		expectReason(service, aiv1.ReasonRolloutBlocked, "no node that it may use has more than 8")
+		Consistently(func(g Gomega) {
+			g.Expect(refresh(service)).To(Succeed())
+			g.Expect(service.Status.AvailableReplicas).To(BeEquivalentTo(1))
+		}).WithTimeout(atOnce).Should(Succeed())
+		edit(service, func() { withGPUs(2)(&service.Spec) })
+		expectReady(service)
+	})
+
 	ginkgo.It("is that of the new revision, not of the old", func() {
 		needSimulatedPods()
 		namespace := newNamespace()
