@@ -249,3 +249,24 @@ func checkBounds(t *testing.T, name string, result Result, most int) {
 		}
 	}
 }
+
+func TestHopeless(t *testing.T) {
+	cases := factsCases(t)
+	for name, want := range map[string]bool{
+		"no node has as much":                            true,
+		"no node has any":                                true,
+		"no node is admitted":                            true,
+		"no node has as much, and nobody may read nodes": false,
+		"the nodes are full":                             false,
+		"the node is not ready":                          false,
+		"the pods of the old revision crash, and those of the new are on their way": false,
+	} {
+		tc, ok := cases[name]
+		if !ok {
+			t.Fatalf("no case %q", name)
+		}
+		if got := Hopeless(tc.facts()); got != want {
+			t.Errorf("%s: hopeless = %v, want %v", name, got, want)
+		}
+	}
+}
