@@ -2,7 +2,9 @@ package diagnose
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +63,30 @@ func NeedsOf(facts Facts) Needs {
 	slices.Sort(needs.Claims)
 	needs.Claims = slices.Compact(needs.Claims)
 	return needs
+}
+
+// nodeCount is where the scheduler says how many nodes there are.
+var nodeCount = regexp.MustCompile(`^0/(\d+) nodes are available`)
+
+// NodesChanged says whether pods speak of other nodes than those that are known: then these were read too long ago.
+func NodesChanged(facts Facts) bool {
+	if facts.Nodes == nil {
+		return false
+	}
+	for i := range facts.Pods {
+		pod := &facts.Pods[i]
+		if !facts.isCurrent(pod) {
+			continue
+		}
+		words, _ := schedulerWords(pod)
+		if count := nodeCount.FindStringSubmatch(words); count != nil && count[1] != strconv.Itoa(len(facts.Nodes)) {
+			return true
+		}
+		if leftBehind(pod) && !slices.ContainsFunc(facts.Nodes, func(node Node) bool { return node.Name == pod.Spec.NodeName }) {
+			return true
+		}
+	}
+	return false
 }
 
 func claimsWanted(pod *corev1.Pod) []string {

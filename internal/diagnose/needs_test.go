@@ -78,3 +78,27 @@ func TestAHealthyPodNeedsNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestNodesChanged(t *testing.T) {
+	cases := factsCases(t)
+	for name, want := range map[string]bool{
+		"no node has as much":                               false,
+		"no node has as much, and nobody may read nodes":    false,
+		"the node is not ready":                             false,
+		"the node is gone":                                  true,
+		"the node is newer than what is known of the nodes": false,
+	} {
+		if got := NodesChanged(cases[name].facts()); got != want {
+			t.Errorf("%s: changed = %v, want %v", name, got, want)
+		}
+	}
+	facts := cases["no node has as much"].facts()
+	facts.Nodes = facts.Nodes[:1]
+	if !NodesChanged(facts) {
+		t.Error("the scheduler counts one node more, and nothing has changed")
+	}
+	facts.Revision = "other"
+	if NodesChanged(facts) {
+		t.Error("a pod of another revision is asked")
+	}
+}

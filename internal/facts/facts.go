@@ -27,6 +27,8 @@ const RevisionAnnotation = "deployment.kubernetes.io/revision"
 const (
 	// rememberFor is how long something that was read past the cache is good for.
 	rememberFor = 15 * time.Second
+	// justNow is how old what was read may be when pods speak of something newer.
+	justNow = time.Second
 	// forbiddenFor is how long it takes until something that may not be read is asked for again.
 	forbiddenFor = 10 * time.Minute
 )
@@ -123,6 +125,9 @@ func (g *Gatherer) Complete(ctx context.Context, namespace string, facts *diagno
 	}
 	facts.Events, facts.Claims = events, claims
 	if needs.Nodes {
-		facts.Nodes = g.nodes(ctx)
+		facts.Nodes = g.nodes(ctx, rememberFor)
+		if diagnose.NodesChanged(*facts) {
+			facts.Nodes = g.nodes(ctx, justNow)
+		}
 	}
 }

@@ -237,3 +237,29 @@ func TestAClusterWithoutNodesIsKnown(t *testing.T) {
 		t.Error("no nodes are the same as not known")
 	}
 }
+
+func TestNodesThatPodsKnowBetterAreReadAgain(t *testing.T) {
+	s := newStore()
+	now := time.Now()
+	s.Now = func() time.Time { return now }
+	waits := pod("llama-1", "x")
+	waits.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+		Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available: 1 Insufficient cpu."}}
+	for _, step := range []struct {
+		name  string
+		after time.Duration
+		want  int
+	}{
+		{"the first time", 0, 1},
+		{"at once, what was read counts", 0, 0},
+		{"a moment later it is read again", 2 * time.Second, 1},
+	} {
+		now = now.Add(step.after)
+		s.reads = 0
+		facts := diagnose.Facts{Pods: []corev1.Pod{*waits}}
+		s.Complete(t.Context(), namespace, &facts, diagnose.Needs{Nodes: true})
+		if s.reads != step.want {
+			t.Errorf("%s: %d reads, want %d", step.name, s.reads, step.want)
+		}
+	}
+}

@@ -106,26 +106,43 @@ func (g *Gatherer) claim(ctx context.Context, namespace, name string) (diagnose.
 	})
 }
 
-// nodes reads all nodes, page by page. Nil: not known.
-func (g *Gatherer) nodes(ctx context.Context) []diagnose.Node {
+// nodeList is all nodes, and when they were read.
+type nodeList struct {
+	nodes []diagnose.Node
+	read  time.Time
+}
+
+// nodes gives all nodes, as they were at most that long ago. Nil: not known.
+func (g *Gatherer) nodes(ctx context.Context, atMost time.Duration) []diagnose.Node {
 	g.reading.Lock()
 	defer g.reading.Unlock()
-	nodes, _ := remembered(ctx, g, nodesKey{}, forbiddenKey{what: "nodes"}, func() ([]diagnose.Node, error) {
-		found := []diagnose.Node{}
-		for next := ""; ; {
-			page := &corev1.NodeList{}
-			if err := g.Live.List(ctx, page, client.Limit(nodePage), client.Continue(next)); err != nil {
-				return nil, err
-			}
-			for i := range page.Items {
-				found = append(found, slimNode(&page.Items[i]))
-			}
-			if next = page.Continue; next == "" {
-				return found, nil
-			}
+	if known, ok := g.known.Get(nodesKey{}); ok {
+		if list, ok := known.(nodeList); ok && g.Now().Sub(list.read) > atMost {
+			g.known.Delete(nodesKey{})
 		}
+	}
+	list, _ := remembered(ctx, g, nodesKey{}, forbiddenKey{what: "nodes"}, func() (nodeList, error) {
+		nodes, err := g.readNodes(ctx)
+		return nodeList{nodes, g.Now()}, err
 	})
-	return nodes
+	return list.nodes
+}
+
+// readNodes reads all nodes, page by page.
+func (g *Gatherer) readNodes(ctx context.Context) ([]diagnose.Node, error) {
+	found := []diagnose.Node{}
+	for next := ""; ; {
+		page := &corev1.NodeList{}
+		if err := g.Live.List(ctx, page, client.Limit(nodePage), client.Continue(next)); err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			found = append(found, slimNode(&page.Items[i]))
+		}
+		if next = page.Continue; next == "" {
+			return found, nil
+		}
+	}
 }
 
 func slimNode(node *corev1.Node) diagnose.Node {
