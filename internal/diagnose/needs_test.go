@@ -56,8 +56,9 @@ func TestNeeds(t *testing.T) {
 
 func TestManyPodsNeedNoMoreThanAFew(t *testing.T) {
 	var pods []corev1.Pod
+	cases := factsCases(t)
 	for i := range 50 {
-		pod := factsCases(t)["the server is killed by its liveness probe"].Pods[0]
+		pod := cases["the server is killed by its liveness probe"].Pods[0]
 		pod.Name, pod.UID = fmt.Sprintf("llama-%02d", 49-i), types.UID(fmt.Sprintf("uid-%02d", 49-i))
 		pods = append(pods, pod)
 	}

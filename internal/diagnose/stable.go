@@ -26,6 +26,10 @@ const maxMessage = 700
 
 // stable takes out of somebody else's message what moves, and bounds its length.
 func stable(message string) string {
+	// Of a long one only the beginning is told, so that no more of it is looked through.
+	if len(message) > 8*maxMessage {
+		message = message[:8*maxMessage]
+	}
 	message = whichPod.ReplaceAllString(message, "")
 	message = redact(message)
 	message = identity.ReplaceAllString(message, "...")
@@ -35,7 +39,7 @@ func stable(message string) string {
 		}
 		return match[:12]
 	})
-	message = strings.TrimSpace(space.ReplaceAllString(message, " "))
+	message = strings.ToValidUTF8(strings.TrimSpace(space.ReplaceAllString(message, " ")), "")
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
 	}
