@@ -3,12 +3,14 @@ package serving
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/apply"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
 	"github.com/aimodel-operator/aimodel-operator/internal/facts"
@@ -36,6 +38,11 @@ func (p *Pipeline) diagnose(ctx context.Context, scope *Scope, state rolloutStat
 	return nil
 }
 
+const (
+	autoscalerKind = "HorizontalPodAutoscaler"
+	notReported    = "the autoscaler has not reported yet"
+)
+
 // observeAutoscaler reports whether the owner's autoscaler scales, in its own words.
 func (p *Pipeline) observeAutoscaler(ctx context.Context, scope *Scope) error {
 	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{}
@@ -44,6 +51,10 @@ func (p *Pipeline) observeAutoscaler(ctx context.Context, scope *Scope) error {
 		return fmt.Errorf("read HorizontalPodAutoscaler %q: %w", scope.ChildName, err)
 	}
 	if !found {
+		if slices.ContainsFunc(scope.objects, func(object apply.Object) bool { return object.GVK.Kind == autoscalerKind }) {
+			// It is created in a moment, or the cache has not seen it yet. Said now, this costs no write of its own.
+			scope.Conditions.Scaling = conditions.Unknown(aiv1.ReasonScalingUnknown, notReported)
+		}
 		return nil
 	}
 	known := diagnose.Facts{Now: p.facts.Now(), Autoscaler: autoscaler}
@@ -53,7 +64,7 @@ func (p *Pipeline) observeAutoscaler(ctx context.Context, scope *Scope) error {
 		return nil
 	}
 	scope.lookAgain(diagnose.ScalingAgain(known))
-	scope.Conditions.Scaling = conditions.Unknown(aiv1.ReasonScalingUnknown, "the autoscaler has not reported yet")
+	scope.Conditions.Scaling = conditions.Unknown(aiv1.ReasonScalingUnknown, notReported)
 	for _, condition := range autoscaler.Status.Conditions {
 		if condition.Type == autoscalingv2.ScalingActive && condition.Status == corev1.ConditionTrue {
 			scope.Conditions.Scaling = conditions.True(aiv1.ReasonScalingActive, "")

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/apply"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
 	"github.com/aimodel-operator/aimodel-operator/internal/facts"
@@ -192,6 +193,17 @@ func TestScaling(t *testing.T) {
 				t.Errorf("scaling = %s, again after %s", got, scope.again)
 			}
 		})
+	}
+}
+
+func TestAnAutoscalerThatIsNotCachedYetHasItsCondition(t *testing.T) {
+	scope := scopeOf(model())
+	scope.objects = []apply.Object{{GVK: autoscalingv2.SchemeGroupVersion.WithKind(autoscalerKind)}}
+	if err := newPipeline(t, newCluster(t)).observeAutoscaler(t.Context(), scope); err != nil {
+		t.Fatal(err)
+	}
+	if got := text(scope.Conditions.Scaling); got != "Unknown ScalingNotObserved: the autoscaler has not reported yet" {
+		t.Errorf("scaling = %s", got)
 	}
 }
 
