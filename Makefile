@@ -247,7 +247,7 @@ catalog: bin/opm ## Write the catalog with the bundle to dist/catalog, for BUNDL
 	@hack/catalog.sh $(BUNDLE_IMG)
 
 .PHONY: bundle-validate
-bundle-validate: bin/operator-sdk bin/opm bin/scorecard-test ## Check bundle/ with the tools that catalogs check it with.
+bundle-validate: bin/kustomize bin/operator-sdk bin/opm bin/scorecard-test ## Check bundle/ with the tools that catalogs check it with.
 	@hack/catalog.sh $(BUNDLE_IMG)
 	@hack/test.sh bundle
 
