@@ -119,7 +119,9 @@ type target struct {
 
 var namePattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 
-// target makes the target of a registration, and waits for its turn.
+// target makes the target of a registration, and waits for its turn: what a registry is sent last wins, and two objects of one
+// cluster shall not overwrite each other. Two clusters still can, between a look and a push; the one that loses finds out when it
+// looks again.
 func (b *Backend) target(ctx context.Context, r registry.Registration) (target, func(), error) {
 	base := b.conn.Base()
 	path := strings.Trim(strings.Trim(base.Path, "/")+"/"+r.Name, "/")
@@ -139,7 +141,7 @@ func (b *Backend) target(ctx context.Context, r registry.Registration) (target, 
 		return target{}, nil, registry.Errorf(registry.Invalid, "prepare the client: %w", err)
 	}
 	tag := tagOf(r.Version)
-	done, err := turn(ctx, base.Host+"/"+path+":"+tag)
+	done, err := wire.Turn(ctx, base.Host+"/"+path+":"+tag)
 	if err != nil {
 		return target{}, nil, err
 	}

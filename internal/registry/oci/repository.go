@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"hash/fnv"
 	"io"
 	"net/http"
 
@@ -140,27 +139,4 @@ func explain(conn *wire.Conn, what string, err error) *registry.Error {
 	}
 	failure := registry.FromTransport(err)
 	return &registry.Error{Reason: failure.Reason, Err: errors.New(conn.Redact(registry.OneLine(what + ": " + failure.Error())))}
-}
-
-// turns lets only one at a time work on a tag: what a registry is sent last wins, and two objects of one cluster shall not
-// overwrite each other. Two clusters still can, in the time between a look and a push; the one that loses finds out when it
-// looks again.
-var turns = func() (all [256]chan struct{}) {
-	for i := range all {
-		all[i] = make(chan struct{}, 1)
-	}
-	return all
-}()
-
-// turn waits for the turn of a tag. The caller calls what it returns when it is done.
-func turn(ctx context.Context, tag string) (func(), error) {
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(tag)) // it never fails
-	mine := turns[sum.Sum32()%uint32(len(turns))]
-	select {
-	case mine <- struct{}{}:
-		return func() { <-mine }, nil
-	case <-ctx.Done():
-		return nil, registry.FromTransport(ctx.Err())
-	}
 }

@@ -28,6 +28,12 @@ type Target struct {
 	ListsNoServings bool
 	// DeleteArchives is true if the registry deletes nothing: Delete then leaves an archived entry.
 	DeleteArchives bool
+	// ByHand is the name of the version that Server.Add makes in an empty model; "1.0" if it is empty. Some registries count.
+	ByHand string
+	// Coarse lets only some of the requests of an operation go wrong, for a backend that needs dozens of them.
+	Coarse bool
+	// OneAtATime is for a registry that answers requests at the same time with errors of its own.
+	OneAtATime bool
 	// Many is how many models are registered at once.
 	Many int
 }
@@ -72,6 +78,9 @@ type suite struct {
 
 // Run runs all tests.
 func Run(t *testing.T, target Target) {
+	if target.ByHand == "" {
+		target.ByHand = "1.0"
+	}
 	address := target.Config.URL
 	proxy := NewProxy(t, address)
 	target.Config.URL = proxy.URL
@@ -146,8 +155,10 @@ func with(r registry.Registration, change ...func(*registry.Registration)) regis
 	return r
 }
 
-func otherCluster(r *registry.Registration) { r.Owner.Cluster, r.Owner.UID = "cluster-2", "uid-2" }
-func sameAgain(r *registry.Registration)    { r.Owner.UID = "uid-later" }
+func otherCluster(r *registry.Registration)      { r.Owner.Cluster, r.Owner.UID = "cluster-2", "uid-2" }
+func (s *suite) byHand(r *registry.Registration) { r.Version = s.ByHand }
+
+func sameAgain(r *registry.Registration) { r.Owner.UID = "uid-later" }
 
 func adopting(policy registry.AdoptionPolicy) func(*registry.Registration) {
 	return func(r *registry.Registration) { r.Adoption = policy }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,21 @@ type mistake struct {
 	Fault
 	want       registry.Reason
 	retryAfter time.Duration
+}
+
+// next is the number of the request to strike after this one. An operator that ends, which a cut after the registry acted is like,
+// may end at any request; the other faults are tried at some, further and further on.
+func (m mistake) next(coarse bool) int {
+	switch {
+	case coarse && m.Way == CutAfter:
+		return m.At + m.At/3 + 1
+	case coarse:
+		return 4 * m.At
+	}
+	if m.Way == CutAfter || m.At < 3 {
+		return m.At + 1
+	}
+	return m.At + m.At/2 + 1
 }
 
 func mistakes() []mistake {
@@ -69,6 +85,17 @@ func (s *suite) operations() []operation {
 		s.unregister(t, r, registry.Delete)
 		s.gone(t, r.Name)
 	}
+	found := &sync.Map{} // what was there by hand, by name
+	adopted := func(t *testing.T, r registry.Registration) {
+		s.Server.Add(t, r.Name, r.Version, map[string]string{"theirs": "kept"})
+		found.Store(r.Name, s.Server.Dump(t, r.Name))
+	}
+	asFound := func(t *testing.T, r registry.Registration) {
+		before, _ := found.Load(r.Name)
+		if after := s.Server.Dump(t, r.Name); undated(after) != undated(before.(string)) {
+			t.Fatalf("before it was adopted it was\n%s\nand afterwards\n%s", before, after)
+		}
+	}
 	there := func(t *testing.T, r registry.Registration) { s.register(t, r) }
 	return []operation{
 		{"first registration", func(*testing.T, registry.Registration) {}, register, registered},
@@ -88,6 +115,19 @@ func (s *suite) operations() []operation {
 				t.Fatalf("the registry has %+v", found)
 			}
 		}},
+		{"adoption", adopted, register, func(t *testing.T, r registry.Registration) {
+			if marked := registry.ReadMarks(s.only(t, r.Name).Tags); marked.Owner != r.Owner || marked.Created {
+				t.Fatalf("the registry has %+v", marked)
+			}
+			s.unregister(t, r, registry.Delete)
+			asFound(t, r)
+		}},
+		{"end of an adoption", func(t *testing.T, r registry.Registration) {
+			adopted(t, r)
+			s.register(t, r)
+		}, func(ctx context.Context, b registry.Backend, r registry.Registration) error {
+			return b.Unregister(ctx, r, registry.Delete)
+		}, asFound},
 	}
 }
 
@@ -96,13 +136,15 @@ func (s *suite) faults(t *testing.T) {
 	foreign := s.registration(otherCluster)
 	s.register(t, foreign)
 	byHand := s.name()
-	s.Server.Add(t, byHand, "1.0", map[string]string{"theirs": "kept"})
+	s.Server.Add(t, byHand, s.ByHand, map[string]string{"theirs": "kept"})
 	t.Run("in", func(t *testing.T) { // ends when all of them have
 		for i := range s.operations() {
 			beside := s.beside(t)
 			op := beside.operations()[i]
 			t.Run(op.name, func(t *testing.T) {
-				t.Parallel()
+				if !s.OneAtATime {
+					t.Parallel()
+				}
 				beside.strikeAll(t, op)
 			})
 		}
@@ -118,7 +160,7 @@ func (s *suite) strikeAll(t *testing.T, op operation) {
 	t.Helper()
 	for _, wrong := range mistakes() {
 		struck := 0
-		for wrong.At = 1; s.strike(t, op, wrong); wrong.At++ {
+		for wrong.At = 1; s.strike(t, op, wrong); wrong.At = wrong.next(s.Coarse) {
 			struck++
 		}
 		if struck == 0 {
@@ -143,7 +185,7 @@ func (s *suite) beside(t *testing.T) *suite {
 // strike runs an operation with a fault, and again without. It returns false when the operation ended before the fault.
 func (s *suite) strike(t *testing.T, op operation, wrong mistake) bool {
 	t.Helper()
-	r := s.registration()
+	r := s.registration(s.byHand, adopting(registry.AdoptIfUnowned))
 	r.Servings = []registry.Serving{{Kind: "AIModel", Namespace: "team-a", Name: "llama", URL: "http://llama.team-a/v1", Ready: true}}
 	op.prepare(t, r)
 	s.proxy.Arm(wrong.Fault)

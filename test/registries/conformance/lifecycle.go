@@ -30,7 +30,7 @@ func (s *suite) registersOnce(t *testing.T) {
 }
 
 func (s *suite) keepsTags(t *testing.T) {
-	r := s.registration(adopting(registry.AdoptIfUnowned))
+	r := s.registration(adopting(registry.AdoptIfUnowned), s.byHand)
 	s.Server.Add(t, r.Name, r.Version, map[string]string{"theirs": "kept"})
 	s.register(t, r)
 	wantTags(t, s.only(t, r.Name), map[string]string{"theirs": "kept", "team": "search", "stage": "beta"})
@@ -147,7 +147,7 @@ func (s *suite) leavesOthers(t *testing.T) {
 }
 
 func (s *suite) adopts(t *testing.T) {
-	r := s.registration()
+	r := s.registration(s.byHand)
 	s.Server.Add(t, r.Name, r.Version, map[string]string{"theirs": "kept"})
 	before := s.Server.Dump(t, r.Name)
 	s.quiet(t, r.Name, func() {
