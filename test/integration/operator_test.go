@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 
@@ -17,8 +18,12 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/setup"
 )
 
-// shared is the operator that serves most specs. It watches all namespaces.
-var shared *operator
+var (
+	// shared is the operator that serves most specs. It watches all namespaces.
+	shared *operator
+	// external says that somebody else runs that operator, and has installed its definitions.
+	external = os.Getenv("INTEGRATION_OPERATOR") == "running"
+)
 
 // operator is one running operator.
 type operator struct {
@@ -78,8 +83,17 @@ func (o *operator) stop() {
 
 // ownOperators keeps the shared operator away from the specs of an Ordered container, which start their own.
 func ownOperators() {
-	ginkgo.BeforeAll(func() { shared.stop() })
-	ginkgo.AfterAll(func() { shared = startOperator(operatorSettings{}) })
+	ginkgo.BeforeAll(func() {
+		if external {
+			ginkgo.Skip("SKIPPED: an operator runs already, and the spec starts its own: unset INTEGRATION_OPERATOR")
+		}
+		shared.stop()
+	})
+	ginkgo.AfterAll(func() {
+		if !external {
+			shared = startOperator(operatorSettings{})
+		}
+	})
 }
 
 // runOperator starts an operator that ends with the spec.

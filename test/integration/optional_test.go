@@ -150,6 +150,14 @@ func servesPodMonitors() bool {
 	return err == nil
 }
 
+// needNoPodMonitors skips a spec that has the cluster serve PodMonitors where they are somebody else's.
+func needNoPodMonitors() {
+	ginkgo.GinkgoHelper()
+	if servesPodMonitors() {
+		ginkgo.Skip("SKIPPED: this cluster serves PodMonitors already, and the spec installs its own")
+	}
+}
+
 func podMonitorCRD() *unstructured.Unstructured {
 	ginkgo.GinkgoHelper()
 	return decodeAll("testdata/podmonitor-crd.yaml")[0]

@@ -1,10 +1,8 @@
 package integration
 
 import (
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/test/permissions"
 )
 
 var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
@@ -25,9 +24,7 @@ var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
 
 	ginkgo.It("are what it uses, no more and no less, and reach no Secret that nobody lets it read", func() {
 		needSimulatedPods()
-		if servesPodMonitors() {
-			ginkgo.Skip("SKIPPED: this cluster serves PodMonitors already, and the spec installs its own")
-		}
+		needNoPodMonitors()
 		home, namespace := newNamespace(), newNamespace()
 		installPodMonitors()
 		config := accountConfig(home)
@@ -35,48 +32,10 @@ var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
 		bind(home, "", role)
 		o := runOperator(operatorSettings{namespaces: []string{namespace}, config: config})
 
-		// Every kind of child is created, changed and deleted.
-		model := newModel(namespace, "m", withImage)
-		service := newService(namespace, "s", "m", withAutoscaling(3), withValues("{podMonitor: {enabled: true}}"))
-		create(model, service)
-		expectReady(model, service)
-		edit(service, func() {
-			service.Spec.Autoscaling.MaxReplicas = 4
-			service.Spec.Disruption = &aiv1.Disruption{MinAvailable: ptr.To(intstr.FromInt32(1))}
-			service.Spec.Runtime.Args = []string{"--new"}
-			withValues("{podMonitor: {enabled: true, interval: 5s}, service: {annotations: {a: b}}, serviceAccount: {annotations: {a: b}}}")(&service.Spec)
-		})
-		expectReady(service)
-		edit(service, func() {
-			service.Spec.Autoscaling, service.Spec.Disruption, service.Spec.Replicas = nil, nil, new(int32)
-			withValues("{serviceAccount: {name: default}}")(&service.Spec)
-		})
-		expectReadyFor(service, aiv1.ReasonScaledToZero)
-		Expect(children(service)).To(ConsistOf("Deployment/s-server", "Service/s-server"))
-		expectGone(podMonitorOf(namespace, "s-server"))
-		// An event that repeats is patched, not created.
-		for range 2 {
-			mine := serviceOf(namespace, "s-server")
-			edit(mine, func() { mine.Spec.Ports[0].Port = 81 })
-			Eventually(func() int32 { return live(mine).Spec.Ports[0].Port }).Should(BeEquivalentTo(80))
-		}
-		// What is asked about pods in trouble: their events, the nodes that do not take them, and the claims that they wait for.
-		for reason, broken := range map[string]*aiv1.InferenceService{
-			aiv1.ReasonCrashLoop:      newService(namespace, "crash", "m", withBehavior("crash-loop")),
-			aiv1.ReasonUnschedulable:  newService(namespace, "too-big", "m", withGPUs(16)),
-			aiv1.ReasonVolumeNotBound: newService(namespace, "no-claim", "m", withClaim("nowhere")),
-		} {
-			create(broken)
-			expectReason(broken, reason)
-			Expect(k8s.Delete(suiteCtx, broken)).To(Succeed())
-		}
-		edit(model, func() { model.Spec.Image = "" })
-		expectReadyFor(model, aiv1.ReasonCatalogued)
-		Eventually(children).WithArguments(model).Should(BeEmpty())
-		expectEvents(model, corev1.EventTypeNormal, aiv1.ReasonReady, aiv1.ReasonCatalogued, "Deleted")
+		useEveryPermission(namespace)
 
 		Expect(o.requests.forbidden()).To(BeEmpty())
-		Eventually(permissionsUsed).WithArguments(o).Should(ConsistOf(permissionsOf(role)))
+		Eventually(permissionsUsed).WithArguments(o).Should(Equal(permissions.Granted(role.Rules)))
 
 		create(&corev1.Secret{ObjectMeta: objectMeta(namespace, "keys"), StringData: map[string]string{"KEY": "x"}})
 		secretive := newModel(namespace, "secretive", withImage, withSecret("keys", ""))
@@ -111,60 +70,76 @@ var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
 	})
 })
 
-// permissionsOf lists what a role allows, as "verb group/resource".
-func permissionsOf(role *rbacv1.ClusterRole) []string {
-	var all []string
-	for _, rule := range role.Rules {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				// Nothing is sent to finalizers: to update them is what Kubernetes may ask of whoever sets owner references.
-				if strings.HasSuffix(resource, "/finalizers") {
-					continue
-				}
-				for _, verb := range rule.Verbs {
-					all = append(all, verb+" "+group+"/"+resource)
-				}
-			}
+// An operator that somebody else started is only made to use its permissions. Whoever started it knows what it was granted.
+var _ = ginkgo.Describe("The permissions of a running operator", func() {
+	ginkgo.It("are put to use, each of them", func() {
+		if !external {
+			ginkgo.Skip("") // the spec above does it, and compares
 		}
+		needSimulatedPods()
+		needNoPodMonitors()
+		namespace := newNamespace()
+		installPodMonitors()
+		useEveryPermission(namespace)
+		create(&corev1.Secret{ObjectMeta: objectMeta(namespace, "keys"), StringData: map[string]string{"KEY": "x"}})
+		secretive := newModel(namespace, "secretive", withImage, withSecret("keys", ""))
+		create(secretive)
+		expectReady(secretive)
+	})
+})
+
+// useEveryPermission has the operator do everything that its role is for, but for reading Secrets. The cluster serves
+// PodMonitors.
+func useEveryPermission(namespace string) {
+	ginkgo.GinkgoHelper()
+	// Every kind of child is created, changed and deleted.
+	model := newModel(namespace, "m", withImage)
+	service := newService(namespace, "s", "m", withAutoscaling(3), withValues("{podMonitor: {enabled: true}}"))
+	create(model, service)
+	expectReady(model, service)
+	edit(service, func() {
+		service.Spec.Autoscaling.MaxReplicas = 4
+		service.Spec.Disruption = &aiv1.Disruption{MinAvailable: ptr.To(intstr.FromInt32(1))}
+		service.Spec.Runtime.Args = []string{"--new"}
+		withValues("{podMonitor: {enabled: true, interval: 5s}, service: {annotations: {a: b}}, serviceAccount: {annotations: {a: b}}}")(&service.Spec)
+	})
+	expectReady(service)
+	edit(service, func() {
+		service.Spec.Autoscaling, service.Spec.Disruption, service.Spec.Replicas = nil, nil, new(int32)
+		withValues("{serviceAccount: {name: default}}")(&service.Spec)
+	})
+	expectReadyFor(service, aiv1.ReasonScaledToZero)
+	Expect(children(service)).To(ConsistOf("Deployment/s-server", "Service/s-server"))
+	expectGone(podMonitorOf(namespace, "s-server"))
+	// An event that repeats is patched, not created.
+	for range 2 {
+		mine := serviceOf(namespace, "s-server")
+		edit(mine, func() { mine.Spec.Ports[0].Port = 81 })
+		Eventually(func() int32 { return live(mine).Spec.Ports[0].Port }).Should(BeEquivalentTo(80))
 	}
-	return all
+	// What is asked about pods in trouble: their events, the nodes that do not take them, and the claims that they wait for.
+	for reason, broken := range map[string]*aiv1.InferenceService{
+		aiv1.ReasonCrashLoop:      newService(namespace, "crash", "m", withBehavior("crash-loop")),
+		aiv1.ReasonUnschedulable:  newService(namespace, "too-big", "m", withGPUs(16)),
+		aiv1.ReasonVolumeNotBound: newService(namespace, "no-claim", "m", withClaim("nowhere")),
+	} {
+		create(broken)
+		expectReason(broken, reason)
+		Expect(k8s.Delete(suiteCtx, broken)).To(Succeed())
+	}
+	edit(model, func() { model.Spec.Image = "" })
+	expectReadyFor(model, aiv1.ReasonCatalogued)
+	Eventually(children).WithArguments(model).Should(BeEmpty())
+	expectEvents(model, corev1.EventTypeNormal, aiv1.ReasonReady, aiv1.ReasonCatalogued, "Deleted")
 }
 
-// permissionsUsed lists what an operator has asked the API server for, in the form of permissionsOf.
+// permissionsUsed lists what an operator has asked the API server for.
 func permissionsUsed(o *operator) []string {
-	used := map[string]bool{}
+	used := permissions.Used{}
 	for _, sent := range o.requests.matching(func(request) bool { return true }) {
-		parts := strings.Split(strings.Trim(sent.path, "/"), "/")
-		group := ""
-		if parts[0] == "apis" && len(parts) > 1 {
-			group, parts = parts[1], parts[1:]
-		}
-		if len(parts) < 3 {
-			continue // discovery
-		}
-		if parts = parts[2:]; parts[0] == "namespaces" && len(parts) > 2 {
-			parts = parts[2:]
-		}
-		verb := map[string]string{http.MethodPost: "create", http.MethodPatch: "patch", http.MethodPut: "update", http.MethodDelete: "delete"}[sent.method]
-		switch {
-		case sent.watch:
-			verb = "watch"
-		case verb == "" && len(parts) > 1:
-			verb = "get"
-		case verb == "":
-			verb = "list"
-		}
-		resource := parts[0]
-		if len(parts) > 2 {
-			resource += "/" + parts[2]
-		}
-		used[verb+" "+group+"/"+resource] = true
-		if sent.watch {
-			// An API server that cannot send what there is at the beginning of a watch is asked for a list first.
-			used["list "+group+"/"+resource] = true
-		}
+		used.Add(sent.method, sent.path, sent.watch)
 	}
-	return slices.Collect(maps.Keys(used))
+	return used.Sorted()
 }
 
 // clusterRole creates a role of the installation, under a name of the spec's own.

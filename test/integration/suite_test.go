@@ -1,5 +1,8 @@
 // Package integration runs the operator, set up as the binary sets it up, against a real API server with its controllers, and
 // checks what a user would see. Pods are simulated: nothing here depends on what runs in a container.
+//
+// With INTEGRATION_OPERATOR=running the specs that need no operator of their own are run with the one that works in the
+// cluster of KUBECONFIG, however it got there, for all namespaces.
 package integration
 
 import (
@@ -86,6 +89,9 @@ var _ = ginkgo.BeforeSuite(func() {
 	Expect(k8s.List(suiteCtx, nodes, client.MatchingLabels{"type": "kwok"})).To(Succeed())
 	simulated = len(nodes.Items) > 0
 
+	if external {
+		return
+	}
 	installCRDs()
 	shared = startOperator(operatorSettings{})
 	ginkgo.DeferCleanup(func() { shared.stop() })
