@@ -251,6 +251,10 @@ bundle-validate: bin/kustomize bin/operator-sdk bin/opm bin/scorecard-test ## Ch
 	@hack/catalog.sh $(BUNDLE_IMG)
 	@hack/test.sh bundle
 
+.PHONY: crd-compat
+crd-compat: bin/crdify ## Compare the definitions with those of the last release, or of the commit BASE: may objects that exist go on?
+	@BASE=$(BASE) hack/crd-compat.sh
+
 ##@ Test (on a control plane of its own, or on the cluster of KUBECONFIG)
 
 .PHONY: test

@@ -33,6 +33,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 	"github.com/aimodel-operator/aimodel-operator/internal/serving"
 	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
+	"github.com/aimodel-operator/aimodel-operator/internal/upgrade"
 )
 
 const (
@@ -86,6 +87,9 @@ func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, wrap fu
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	if err := upgrade.Add(mgr, upgrade.Rollouts, upgrade.Cleanups); err != nil {
 		return nil, err
 	}
 	if err := addHealth(mgr); err != nil {

@@ -1,0 +1,88 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+)
+
+// Reasons why the operator should not be replaced now.
+const (
+	// ReasonRollingOut: a model's new version is being brought up. On a full pool the operator makes room for it, and an
+	// upgrade in between would leave it waiting for longer. A rollout that is stuck is not one that progresses.
+	ReasonRollingOut = "RollingOut"
+	// ReasonCleaningUp: a deleted object is being taken out of where it was registered.
+	ReasonCleaningUp = "CleaningUp"
+)
+
+// reported is what both kinds have.
+type reported interface {
+	client.Object
+	GetConditions() []metav1.Condition
+}
+
+// Rollouts holds an upgrade back while a rollout makes progress.
+func Rollouts(ctx context.Context, reader client.Reader) (reason, message string, err error) {
+	return first(ctx, reader, ReasonRollingOut, "is being rolled out", func(object reported) bool {
+		progressing := meta.FindStatusCondition(object.GetConditions(), aiv1.ConditionProgressing)
+		return object.GetDeletionTimestamp().IsZero() && progressing != nil &&
+			progressing.Status == metav1.ConditionTrue && progressing.Reason == aiv1.ReasonRollingOut
+	})
+}
+
+// Cleanups holds an upgrade back while one of the operator's own finalizers is at work.
+func Cleanups(ctx context.Context, reader client.Reader) (reason, message string, err error) {
+	return first(ctx, reader, ReasonCleaningUp, "is being cleaned up", func(object reported) bool {
+		if object.GetDeletionTimestamp().IsZero() || givenUp(object) {
+			return false
+		}
+		for _, finalizer := range object.GetFinalizers() {
+			if strings.HasPrefix(finalizer, aiv1.GroupVersion.Group+"/") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// blocked is the reason of a cleanup that waits for somebody to act.
+const blocked = "Blocked"
+
+// givenUp says whether a cleanup waits for somebody to act: that may take for ever.
+func givenUp(object reported) bool {
+	cleaned := meta.FindStatusCondition(object.GetConditions(), "CleanedUp")
+	return cleaned != nil && cleaned.Status == metav1.ConditionFalse && cleaned.Reason == blocked
+}
+
+// first names the first object, by namespace and name, that the question holds for.
+func first(ctx context.Context, reader client.Reader, reason, what string, holds func(reported) bool) (string, string, error) {
+	models, services := &aiv1.AIModelList{}, &aiv1.InferenceServiceList{}
+	for _, list := range []client.ObjectList{models, services} {
+		if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return "", "", fmt.Errorf("list %T: %w", list, err)
+		}
+	}
+	least := ""
+	consider := func(kind string, object reported) {
+		name := fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
+		if holds(object) && (least == "" || name < least) {
+			least = name
+		}
+	}
+	for i := range models.Items {
+		consider("AIModel", &models.Items[i])
+	}
+	for i := range services.Items {
+		consider("InferenceService", &services.Items[i])
+	}
+	if least == "" {
+		return "", "", nil
+	}
+	return reason, least + " " + what + ".", nil
+}
