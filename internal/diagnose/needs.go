@@ -79,7 +79,7 @@ func NodesChanged(facts Facts) bool {
 			continue
 		}
 		words, _ := schedulerWords(pod)
-		if count := nodeCount.FindStringSubmatch(words); count != nil && count[1] != strconv.Itoa(len(facts.Nodes)) {
+		if count := nodeCount.FindStringSubmatch(words); len(count) == 2 && count[1] != strconv.Itoa(len(facts.Nodes)) {
 			return true
 		}
 		if leftBehind(pod) && !slices.ContainsFunc(facts.Nodes, func(node Node) bool { return node.Name == pod.Spec.NodeName }) {
