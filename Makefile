@@ -128,6 +128,14 @@ chart: bin/images ## Write the package of the operator's Helm chart to dist/.
 push-chart: bin/images ## Push that package, to charts/aimodel-operator beside IMAGE_TAG_BASE.
 	@bin/images push-chart $(CHART_FLAGS)
 
+.PHONY: release
+release: ## Build all of VERSION=x.y.z into dist/release/, from the last commit. PUBLISH=1 pushes it.
+	@VERSION=$(if $(filter file,$(origin VERSION)),,$(VERSION)) PUBLISH=$(PUBLISH) SIGNING_KEY="$(SIGNING_KEY)" REMOTE=$(REMOTE) hack/release.sh
+
+# For scripts: what a variable is.
+show-%:
+	@echo '$($*)'
+
 CHART_FLAGS = -base $(IMAGE_TAG_BASE) -version $(VERSION) -out dist -time $(SOURCE_DATE_EPOCH)
 
 bin/images: FORCE

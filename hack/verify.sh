@@ -47,6 +47,9 @@ for crd in config/crd/bases/*.yaml; do
 	fi
 done
 
+echo "  CHECK the version is the same everywhere"
+hack/version.sh check || fail "run 'hack/version.sh set VERSION', and 'make bundle' for the bundle"
+
 echo "  CHECK formatting"
 unformatted=$(git ls-files --cached --others --exclude-standard -- '*.go' | xargs gofmt -l)
 if [ -n "$unformatted" ]; then

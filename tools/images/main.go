@@ -14,17 +14,22 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
 const usage = `images builds and pushes the container images of the project.
 
   images build [flags] [NAME...]   write OCI layouts, all of them or those named
   images push [flags] [NAME...]    push what was built
-  images list [flags]              print the references, without building or pushing
+  images list [flags] [NAME...]    print the references; -names only the names, -digests with the digests of what was built
+  images digest [flags] NAME       print the digest of what was built
   images chart [flags]             write the Helm chart's package
   images push-chart [flags]        push that package
   images certificates              print the public certificate authorities, as PEM
@@ -48,6 +53,7 @@ type settings struct {
 	base, version          string
 	revision, source, time string
 	platforms, chart       string
+	names, digests         bool
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -62,6 +68,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.revision, "revision", "unknown", "the `commit` that is built")
 	flags.StringVar(&s.source, "source", "", "the `URL` of the sources")
 	flags.StringVar(&s.time, "time", "0", "when it was created, in `seconds` since 1970 (SOURCE_DATE_EPOCH)")
+	flags.BoolVar(&s.names, "names", false, "list only names")
+	flags.BoolVar(&s.digests, "digests", false, "list digests too")
 	flags.StringVar(&s.chart, "chart", "charts/aimodel-operator", "the `folder` of the Helm chart, relative to the root")
 	flags.StringVar(&s.platforms, "platforms", "linux/amd64,linux/arm64", "comma-separated `platforms`")
 
@@ -95,8 +103,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "push":
 		return push(ctx, &s, images, out)
 	case "list":
+		return list(&s, images, out)
+	case "digest":
 		for i := range images {
-			fmt.Fprintln(out, s.reference(&images[i]))
+			digest, err := builtDigest(&s, &images[i])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(out, digest)
 		}
 		return nil
 	default:
@@ -118,3 +132,39 @@ func (s *settings) created() (time.Time, error) {
 
 // reference is the name under which an image is pushed.
 func (s *settings) reference(i *image) string { return s.base + i.Suffix + ":" + s.version }
+
+func list(s *settings, images []image, out io.Writer) error {
+	for i := range images {
+		switch {
+		case s.names:
+			fmt.Fprintln(out, images[i].Name)
+		case s.digests:
+			digest, err := builtDigest(s, &images[i])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "%s@%s\n", s.reference(&images[i]), digest)
+		default:
+			fmt.Fprintln(out, s.reference(&images[i]))
+		}
+	}
+	return nil
+}
+
+// builtDigest is the digest of the index that was built last.
+func builtDigest(s *settings, i *image) (v1.Hash, error) {
+	stored, err := layout.ImageIndexFromPath(filepath.Join(s.out, i.Name))
+	if err != nil {
+		return v1.Hash{}, fmt.Errorf("image %q was not built: %w", i.Name, err)
+	}
+	manifest, err := stored.IndexManifest()
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	for _, entry := range manifest.Manifests {
+		if entry.MediaType.IsIndex() {
+			return entry.Digest, nil
+		}
+	}
+	return v1.Hash{}, fmt.Errorf("there is no image in %s", filepath.Join(s.out, i.Name))
+}
