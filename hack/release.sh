@@ -89,7 +89,10 @@ collect() {
 	cp -R dist/images "$out/images"
 	rm -f "$out"/images/*.spdx.json
 	# The layouts in images/ are addressed by their digests, which images.txt has.
-	(cd "$out" && checksum $(find . -maxdepth 1 -type f ! -name 'checksums.txt*' | sed 's|^\./||' | LC_ALL=C sort) >checksums.txt)
+	local files
+	files=$(cd "$out" && find . -maxdepth 1 -type f | sed 's|^\./||' | LC_ALL=C sort)
+	# shellcheck disable=SC2086 # a list of words
+	(cd "$out" && checksum $files >checksums.txt)
 	[ -z "${SIGNING_KEY:-}" ] || sign
 	(cd "$out" && ls -l && cat checksums.txt)
 }

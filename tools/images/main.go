@@ -56,8 +56,7 @@ type settings struct {
 	names, digests         bool
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
-	var s settings
+func (s *settings) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("images", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&s.root, "root", ".", "the root `folder` of the repository")
@@ -72,7 +71,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.BoolVar(&s.digests, "digests", false, "list digests too")
 	flags.StringVar(&s.chart, "chart", "charts/aimodel-operator", "the `folder` of the Helm chart, relative to the root")
 	flags.StringVar(&s.platforms, "platforms", "linux/amd64,linux/arm64", "comma-separated `platforms`")
+	return flags
+}
 
+func run(ctx context.Context, args []string, out io.Writer) error {
+	var s settings
+	flags := s.flags()
 	command := ""
 	if len(args) > 0 {
 		command, args = args[0], args[1:]
