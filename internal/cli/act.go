@@ -128,8 +128,8 @@ func (s *session) pauseCommand() *cobra.Command {
 		GroupID: groupAct,
 		Short:   "Keep the operator from changing anything of a model",
 		Long: "Set the annotation " + aiv1.AnnotationPaused + ". What runs goes on running, and status is kept up to date; until it is\n" +
-			"resumed, the operator creates, changes and deletes nothing for the object. Its autoscaler, if it has one, is not stopped, but its number\n" +
-			"has no effect.",
+			"resumed, the operator creates, changes and deletes nothing for the object. Its autoscaler, if it has one, is not stopped, but its " +
+			"number\nhas no effect.",
 		Example: "  kubectl aimodel pause llama",
 		Args:    oneName, ValidArgsFunction: s.completeNames,
 		RunE: func(c *cobra.Command, args []string) error { return s.setPaused(c.Context(), args[0], true) },

@@ -21,8 +21,8 @@ func (s *session) convertCommand() *cobra.Command {
 		Use:     "convert -f FILE",
 		GroupID: groupPlan,
 		Short:   "Turn KServe InferenceServices and NVIDIA NIMServices into this operator's kinds",
-		Long: "Turn the objects of other serving systems into an AIModel and an InferenceService each, without a cluster: the InferenceService of\n" +
-			"KServe (serving.kserve.io/v1beta1) and the NIMService of NVIDIA (apps.nvidia.com/v1alpha1).\n\n" +
+		Long: "Turn the objects of other serving systems into an AIModel and an InferenceService each, without a cluster: the\n" +
+			"InferenceService of KServe (serving.kserve.io/v1beta1) and the NIMService of NVIDIA (apps.nvidia.com/v1alpha1).\n\n" +
 			"The objects go to standard output. Standard error names everything that could not be carried over, and why: read it before the\n" +
 			"result is applied. A ServingRuntime among the documents says which image serves the models that name it.",
 		Example: "  kubectl aimodel convert -f kserve.yaml > models.yaml\n" +

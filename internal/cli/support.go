@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -93,7 +92,7 @@ func (s *session) tellBundle(name string, summary *bundle.Summary) {
 	for _, missing := range summary.Missing {
 		s.warn("left out: %s", missing)
 	}
-	var told io.Writer = s.Out
+	told := s.Out
 	if name == "-" {
 		told = s.Err
 	}

@@ -24,8 +24,8 @@ func (s *session) watchCommand() *cobra.Command {
 		Use:     "watch (NAME | --crd GROUP/KIND [NAME])",
 		GroupID: groupLook,
 		Short:   "Follow a model and its pods, or any custom resource, and print each transition",
-		Long: "Follow a model and its pods: print each transition of a condition, of the replicas and of a pod as a line, until Ctrl-C. A lost\n" +
-			"connection is made anew.\n\n" +
+		Long: "Follow a model and its pods: print each transition of a condition, of the replicas and of a pod as a line, until Ctrl-C. A\n" +
+			"lost connection is made anew.\n\n" +
 			"With --crd, follow the objects of any kind that the cluster has, found out at run time: their conditions, phase and replicas.",
 		Example: "  kubectl aimodel watch llama\n  kubectl aimodel watch --crd ai.example.com/AIModel -A\n" +
 			"  kubectl aimodel watch --crd gateway.networking.k8s.io/HTTPRoute llama -o json",

@@ -203,7 +203,8 @@ func (c *Collector) cluster(ctx context.Context) error {
 }
 
 func (c *Collector) operator(ctx context.Context) error {
-	deployments, err := c.list(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, []string{"operator"}, nil, c.Operator)
+	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	deployments, err := c.list(ctx, kind, []string{"operator"}, nil, c.Operator)
 	pods, podsErr := c.list(ctx, corev1.SchemeGroupVersion.WithKind("Pod"), []string{"operator"}, nil, c.Operator)
 	err = errors.Join(err, podsErr)
 	if len(deployments) == 0 {
@@ -236,7 +237,9 @@ func (c *Collector) namespace(ctx context.Context, name string, objects []access
 }
 
 // events gathers the events about some objects.
-func (c *Collector) events(ctx context.Context, namespace string, where []string, about []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+func (c *Collector) events(
+	ctx context.Context, namespace string, where []string, about []unstructured.Unstructured,
+) ([]unstructured.Unstructured, error) {
 	uids := map[string]bool{}
 	for i := range about {
 		uids[string(about[i].GetUID())] = true

@@ -62,7 +62,8 @@ func (c *Collector) containerLogs(ctx context.Context, pod *corev1.Pod, status *
 			c.missing = append(c.missing, fmt.Sprintf("the log %s: %d logs are enough", what, maxLogs))
 			continue
 		}
-		text, err := c.readLog(ctx, pod, &corev1.PodLogOptions{Container: status.Name, Previous: run.previous, TailLines: &c.Tail, Timestamps: true})
+		wanted := &corev1.PodLogOptions{Container: status.Name, Previous: run.previous, TailLines: &c.Tail, Timestamps: true}
+		text, err := c.readLog(ctx, pod, wanted)
 		if err != nil {
 			c.miss("the log "+what, err)
 			continue

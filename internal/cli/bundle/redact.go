@@ -77,7 +77,7 @@ func redactMap(content map[string]any, free bool) {
 	}
 	for key, value := range content {
 		switch _, isText := value.(string); {
-		case isSecretName(key) && !(structure[key] && !free && (!isText || key == "secretName" || key == "tokenKey")):
+		case isSecretName(key) && (free || !structure[key] || (isText && key != "secretName" && key != "tokenKey")):
 			content[key] = redactAll(value)
 		case key == "args" || key == "command":
 			content[key] = redactArguments(value)
@@ -151,7 +151,8 @@ var (
 	// shapes are secrets that can be told by how they look.
 	shapes = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*(PRIVATE KEY|CERTIFICATE)[A-Z0-9 ]*-----.*?(-----END [A-Z0-9 ]*-----|$)` +
 		`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)?` +
-		`|\b(hf_|api_org_|sk-|sk_|pk_|rk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|nvapi-|npm_|pypi-|dckr_pat_|xox[a-z]-|ya29\.)[A-Za-z0-9._-]{6,}` +
+		`|\b(hf_|api_org_|sk-|sk_|pk_|rk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|` +
+		`glpat-|nvapi-|npm_|pypi-|dckr_pat_|xox[a-z]-|ya29\.)[A-Za-z0-9._-]{6,}` +
 		`|\b(AKIA|ASIA)[0-9A-Z]{12,}|\bAIza[0-9A-Za-z_-]{20,}`)
 	// userInfo is the part of a URL before the host.
 	userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@"']+@`)

@@ -68,7 +68,8 @@ func (c *Converter) kserve(t *taker, name string) (*converted, error) {
 	made.carry(t, "spec.predictor.hostAliases", "hostAliases")
 	if account := get[string](t, "spec.predictor.serviceAccountName"); account != "" {
 		made.set(account, "serviceAccount", "name")
-		t.note("spec.predictor.serviceAccountName", "Secrets of the account are not used for weights: name one in spec.credentialsRef of the AIModel")
+		t.note("spec.predictor.serviceAccountName",
+			"Secrets of the account are not used for weights: name one in spec.credentialsRef of the AIModel")
 	}
 	oldForm(t)
 	if model := get[map[string]any](t, "spec.predictor.model"); model != nil {
@@ -107,7 +108,8 @@ func kserveScale(t *taker, spec *aiv1.InferenceServiceSpec) {
 			t.note(prefix+"scaleTarget", "it is a number of requests, which needs a metric of your own in spec.autoscaling.metrics")
 		}
 	default:
-		t.note(prefix+"scaleMetric", "%q needs a metric of your own in spec.autoscaling.metrics: until then the autoscaler looks at the CPU", metric)
+		t.note(prefix+"scaleMetric",
+			"%q needs a metric of your own in spec.autoscaling.metrics: until then the autoscaler looks at the CPU", metric)
 	}
 	least := get[*int32](t, prefix+"minReplicas")
 	scale(t, prefix+"minReplicas", spec, least, get[int32](t, prefix+"maxReplicas"), metrics, nil)
@@ -200,7 +202,9 @@ func serveWithVLLM(t *taker, made *converted) {
 	model.ModelType = aiv1.TypeLLM
 	if model.Source != nil {
 		if scheme, _, _ := strings.Cut(model.Source.URI, "://"); scheme != "hf" && scheme != "pvc" {
-			t.note("spec.predictor.model.storageUri", "the runtime vllm does not read from %s://: put the weights on a claim, and name it as pvc://CLAIM/PATH", scheme)
+			t.note("spec.predictor.model.storageUri",
+				"the runtime vllm does not read from %s://: put the weights on a claim, and name it as pvc://CLAIM/PATH",
+				scheme)
 		}
 	}
 }
@@ -231,7 +235,9 @@ func (c *Converter) serveWithRuntime(t *taker, made *converted, name, runtimeNam
 			cmp.Or(runtimeName, "(the default of its format)"))
 	}
 	if source := made.model.Spec.Source; source != nil && !strings.HasPrefix(source.URI, "pvc://") {
-		t.note("spec.predictor.model.storageUri", "nothing downloads %s before the server starts: the server finds it in MODEL_SOURCE_URI, or use a claim", source.URI)
+		t.note("spec.predictor.model.storageUri",
+			"nothing downloads %s before the server starts: the server finds it in MODEL_SOURCE_URI, or use a claim",
+			source.URI)
 	}
 	return nil
 }

@@ -81,7 +81,8 @@ func (c *Converter) nim(t *taker, name string) (*converted, error) {
 	nimScale(t, spec)
 	nimValues(t, made, image)
 	// A probe or a type that says nothing more needs no note.
-	t.drop("spec.readinessProbe.enabled", "spec.livenessProbe.enabled", "spec.startupProbe.enabled", "spec.scale.enabled", "spec.metrics.enabled")
+	t.drop("spec.readinessProbe.enabled", "spec.livenessProbe.enabled", "spec.startupProbe.enabled",
+		"spec.scale.enabled", "spec.metrics.enabled")
 	if kind := get[string](t, "spec.expose.service.type"); kind != "" && kind != string(corev1.ServiceTypeClusterIP) {
 		t.note("spec.expose.service.type", "the Service is one of type ClusterIP, not %s", kind)
 	}

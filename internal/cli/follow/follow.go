@@ -71,7 +71,8 @@ func (f *Follower) Run(ctx context.Context, subjects ...Subject) error {
 				wanted := subject.options(0)
 				options.FieldSelector, options.LabelSelector = wanted.FieldSelector, wanted.LabelSelector
 			}).Informer()
-		if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) { f.lose(ctx, err) }); err != nil {
+		lost := func(ctx context.Context, _ *cache.Reflector, err error) { f.lose(ctx, err) }
+		if err := informer.SetWatchErrorHandlerWithContext(lost); err != nil {
 			return fmt.Errorf("follow %s: %w", subject.Resource.Resource, err)
 		}
 		if _, err := informer.AddEventHandler(f.handler(subject)); err != nil {

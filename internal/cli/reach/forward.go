@@ -45,7 +45,7 @@ func (f *Forwarder) Run(ctx context.Context, object access.Object, local uint16)
 	for {
 		err := f.forward(ctx, pod, &local, &opened)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the user ended it, and what broke with that is no error
 		}
 		if !opened {
 			return fmt.Errorf("forward a port to pod %s: %w", pod.Name, err)
@@ -57,7 +57,7 @@ func (f *Forwarder) Run(ctx context.Context, object access.Object, local uint16)
 			return err == nil, nil
 		})
 		if err != nil {
-			return nil // the context has ended
+			return nil //nolint:nilerr // only the end of the context ends the wait
 		}
 	}
 }

@@ -51,7 +51,7 @@ func Logs(ctx context.Context, client kubernetes.Interface, pods []corev1.Pod, o
 	}
 	running.Wait()
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the user ended it
 	}
 	return errors.Join(failed...)
 }

@@ -128,6 +128,8 @@ func markCause(story *Story, failure *aiv1.Failure) {
 	advise(story, reason)
 }
 
+//
+//nolint:gocyclo // it is a list, and each line of it is read by itself
 func findCause(story *Story, failure *aiv1.Failure) *Part {
 	root := story.Tree
 	var about aiv1.FailureObject
