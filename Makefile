@@ -244,7 +244,7 @@ bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/opera
 # The version that VERSION replaces. The first has none.
 PREVIOUS_VERSION ?=
 # The image of the bundle.
-BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
+BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:$(VERSION)
 
 .PHONY: bundle
 bundle: bin/kustomize bin/operator-sdk manifests ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG.
