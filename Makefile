@@ -102,6 +102,10 @@ plugin-dist: ## Build the kubectl plugin for PLUGIN_PLATFORMS into dist/plugin, 
 bin/kubectl_complete-aimodel: hack/krew/kubectl_complete-aimodel
 	@install -m 755 $< $@
 
+# Scorecard tests of an installed operator.
+bin/scorecard: FORCE
+	@CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o $@ ./cmd/scorecard
+
 .PHONY: modelserver
 modelserver: bin/modelserver ## Build the small sentiment model that the demo and the tests serve.
 
@@ -236,7 +240,7 @@ lint: bin/golangci-lint ## Run all linters (the first time builds them, some min
 verify: ## Fail if a generated file or a go.mod is out of date.
 	@hack/verify.sh
 
-bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/operator-sdk bin/opm bin/scorecard-test: FORCE
+bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/olm bin/olm-catalog bin/operator-sdk bin/opm bin/scorecard-test: FORCE
 	@hack/build-tool.sh $(@F)
 
 ##@ Ship (with the Operator Lifecycle Manager)
@@ -292,6 +296,10 @@ test-registries: ## Test the backends of model registries against real ones (REQ
 .PHONY: test-e2e
 test-e2e: build modelserver ## Run the end-to-end tests; pods really run where this machine allows it.
 	@hack/test.sh e2e
+
+.PHONY: test-olm
+test-olm: build bin/scorecard bin/olm bin/olm-catalog bin/opm ## Install bundle/ with the Operator Lifecycle Manager (the first time builds that, 10 minutes).
+	@hack/test.sh olm
 
 .PHONY: test-scale
 test-scale: build ## Measure 300 services: time, requests and memory.

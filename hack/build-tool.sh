@@ -10,6 +10,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 module="$root/tools/$name"
 case $name in
 scorecard-test) module="$root/tools/operator-sdk" ;;
+olm-catalog) module="$root/tools/olm" ;; # the other of the Lifecycle Manager's two operators
 esac
 stamp="$root/bin/.$name.key"
 
@@ -22,7 +23,7 @@ fi
 
 # The package that is called like the tool, or else the first that go.mod lists as one.
 packages=$(cd "$module" && GOWORK=off go list tool)
-package=$(grep -m1 "/$name\$" <<<"$packages" || head -n 1 <<<"$packages")
+package=$(grep -m1 "/${name#olm-}\$" <<<"$packages" || head -n 1 <<<"$packages")
 version=$(cd "$module" && GOWORK=off go list -f '{{.Module.Version}}' "$package")
 mkdir -p "$root/bin"
 echo "  BUILD bin/$name ($package $version)" >&2
@@ -47,7 +48,7 @@ operator-sdk)
 	;;
 scorecard-test) tags=containers_image_openpgp ;;
 # Signatures in Go, and no drivers of storage that need a C library.
-opm) tags=containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper,btrfs_noversion ;;
+opm | olm | olm-catalog) tags=containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper,btrfs_noversion ;;
 esac
 (cd "$module" && CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -trimpath -tags "$tags" -ldflags "$ldflags" -o "$root/bin/$name" "$package")
 echo "$key" >"$stamp"

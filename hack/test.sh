@@ -4,9 +4,9 @@
 #   hack/test.sh unit modules integration
 #
 # Suites: unit, modules (the tests of the other Go modules), packaging, registries (backends against real model registries),
-# integration, e2e, scale.
+# integration, e2e, scale, olm.
 #
-# The last three run on a control plane that they start themselves, or on the cluster of KUBECONFIG where that is set.
+# Integration, e2e and scale run on a control plane that they start themselves, or on the cluster of KUBECONFIG where that is set.
 # GO_TEST_FLAGS is added to each `go test`, such as GO_TEST_FLAGS=-ginkgo.focus=conflict.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -83,6 +83,7 @@ bundle() {
 }
 
 integration() { on_cluster integration 30m "Integration tests"; }
+olm() { on_cluster olm 30m "Installation by the Operator Lifecycle Manager"; }
 e2e() { on_cluster e2e 40m "End-to-end tests"; }
 scale() { on_cluster scale 60m "Scale tests"; }
 
@@ -140,7 +141,7 @@ main() {
 
 	for name in "$@"; do
 		case $name in
-		unit | modules | bundle | packaging | registries | integration | e2e | scale) "$name" ;;
+		unit | modules | bundle | packaging | registries | integration | olm | e2e | scale) "$name" ;;
 		*)
 			echo "hack/test.sh: there is no suite $name" >&2
 			exit 2

@@ -64,7 +64,10 @@ func Start(log string, env []string, program string, args ...string) (*Process, 
 func (p *Process) Running() error {
 	select {
 	case <-p.ended:
-		return fmt.Errorf("%s ended with %v:\n%s", p.name, p.err, p.tail())
+		if p.err == nil {
+			return fmt.Errorf("%s ended with status 0:\n%s", p.name, p.tail())
+		}
+		return fmt.Errorf("%s ended with %w:\n%s", p.name, p.err, p.tail())
 	default:
 		return nil
 	}

@@ -1,0 +1,276 @@
+package olm
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/test/permissions"
+	"github.com/aimodel-operator/aimodel-operator/test/process"
+)
+
+var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
+	var (
+		everywhere     *installation
+		before         map[string]bool
+		user           string
+		model          *aiv1.AIModel
+		service        *aiv1.InferenceService
+		old, successor *operator
+	)
+
+	ginkgo.BeforeAll(func() {
+		user = newNamespace("user")
+		everywhere = &installation{namespace: "aimodel-operator-system"}
+		create(namespaceOf(everywhere.namespace))
+		Eventually(func() error {
+			return refresh(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: everywhere.namespace, Name: "default"}})
+		}).Should(Succeed())
+		before = inventory(user)
+		// Another installation may have left them.
+		maps.DeleteFunc(before, func(object string, _ bool) bool { return strings.HasSuffix(object, "."+aiv1.Group) })
+	})
+
+	ginkgo.AfterAll(func() { // what is still running after a failure
+		for _, o := range []*operator{old, successor} {
+			if o != nil {
+				_ = o.process.Stop(ending)
+			}
+		}
+	})
+
+	ginkgo.It("installs for all namespaces, and models are served", func() {
+		everywhere.subscribe(previous)
+		everywhere.approve(previous)
+		everywhere.expectSucceeded(previous)
+		old = everywhere.start(previous)
+		model, service = newModel(user, "sentiment"), newService(user, "on-gpus", "sentiment")
+		create(model, service)
+		expectReady(model, service)
+	})
+
+	ginkgo.It("is not upgraded while Upgradeable is False, and restarts no pod of a user when it is", func() {
+		served := running(user)
+		Expect(served).To(HaveLen(2 + 3))
+		say := func(status string) {
+			condition := everywhere.condition(previous)
+			edit(condition, func() {
+				Expect(unstructured.SetNestedSlice(condition.Object, []any{map[string]any{
+					"type": "Upgradeable", "status": status, "reason": "Tested", "message": "as the test says",
+					"lastTransitionTime": "2026-01-01T00:00:00Z",
+				}}, "spec", "overrides")).To(Succeed())
+			})
+		}
+		say("False")
+		everywhere.approve(current)
+		everywhere.expectPhase(current, "Pending", "OperatorConditionNotUpgradeable")
+		Consistently(func() string {
+			csv := everywhere.csv(current)
+			Expect(refresh(csv)).To(Succeed())
+			return text(csv, "status", "phase")
+		}).Should(Equal("Pending"))
+		Expect(old.process.Running()).To(Succeed())
+
+		say("True")
+		everywhere.expectSucceeded(current)
+		Eventually(func() error { return refresh(everywhere.csv(previous)) }).WithTimeout(managed).Should(MatchError(ContainSubstring("not found")))
+		old.stop()
+		successor = everywhere.start(current)
+		expectReady(model, service)
+		Consistently(running).WithArguments(user).Should(Equal(served))
+
+		ginkgo.By("and goes on serving what is asked of it after that")
+		edit(model, func() { *model.Spec.Replicas = 3 })
+		expectReady(model)
+		Expect(running(user)).To(HaveLen(2 + 4))
+	})
+
+	ginkgo.It("shows its metrics to those who may read them, and to nobody else", func() {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: user, Name: "scraper"}}
+		create(account)
+		url := "https://" + successor.metrics + "/metrics"
+		token := tokenOf(account)
+		Eventually(func() (int, error) { return get(url, token) }).Should(Equal(403))
+		Expect(get(url, "")).To(Equal(401))
+		create(&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "scraper"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "aimodel-operator-metrics-reader"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: user, Name: account.Name}},
+		})
+		ginkgo.DeferCleanup(func() {
+			remove(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "scraper"}})
+		})
+		Eventually(func() (int, error) { return get(url, token) }).Should(Equal(200))
+	})
+
+	ginkgo.DescribeTable("passes the scorecard test", func(name string) {
+		namespace := newNamespace("scorecard")
+		result := scorecard(namespace, name)
+		Expect(result.State).To(Equal("pass"), "%v", result)
+		Expect(result.Log).NotTo(BeEmpty())
+		models := &aiv1.AIModelList{}
+		Expect(k8s.List(suiteCtx, models, client.InNamespace(namespace))).To(Succeed())
+		Expect(models.Items).To(BeEmpty(), "the test cleans up")
+	},
+		ginkgo.Entry(nil, "sample-available"),
+		ginkgo.Entry(nil, "scale-subresource"),
+		ginkgo.Entry(nil, "broken-image-reason"),
+	)
+
+	ginkgo.It("passes the integration tests with the permissions of the bundle", func() {
+		expectIntegrationTests()
+	})
+
+	ginkgo.It("grants what the operator uses, no more and no less", func() {
+		// A watch is in the log once it has ended.
+		successor.stop()
+		// What the Lifecycle Manager grants beside it is for the operator's own OperatorCondition.
+		used, refused := auditSince(0, successor.user)
+		maps.DeleteFunc(used, func(permission string, _ bool) bool { return strings.Contains(permission, " operators.coreos.com/") })
+		Expect(refused).To(BeEmpty())
+		Expect(used.Sorted()).To(Equal(permissions.Granted(rulesOf(current))))
+
+		ginkgo.By("and the scorecard tests fail without it")
+		result := scorecard(newNamespace("scorecard"), "sample-available", "--timeout=3s")
+		Expect(result.State).To(Equal("fail"))
+		Expect(result.Errors).To(ConsistOf(ContainSubstring("does the operator run")))
+		successor = everywhere.start(current)
+	})
+
+	ginkgo.It("is uninstalled and leaves what users made, and what serves them, as it is", func() {
+		served := running(user)
+		everywhere.uninstall(current)
+		successor.stop()
+		remove(lifecycleObject("OperatorGroup", everywhere.namespace, packageName))
+		// What docs/bundle.md says is left.
+		var left []string
+		Eventually(func() []string {
+			left = nil
+			for object := range inventory(user) {
+				if !before[object] {
+					left = append(left, object)
+				}
+			}
+			slices.Sort(left)
+			return left
+		}).WithTimeout(managed).Should(ConsistOf(leftAfterUninstall(everywhere.namespace)))
+		Consistently(running).WithArguments(user).Should(Equal(served))
+		Expect(refresh(model)).To(Succeed())
+		Expect(refresh(service)).To(Succeed())
+
+		ginkgo.By("and what serves a model goes with the model, without the operator")
+		remove(service)
+		remove(model)
+		Eventually(running).WithArguments(user).Should(BeEmpty())
+	})
+})
+
+// scorecardResult is one of the results that cmd/scorecard prints.
+type scorecardResult struct {
+	State, Log string
+	Errors     []string
+}
+
+// scorecard runs a test of cmd/scorecard as a process, under an account that may edit the namespace, as a pod of scorecard
+// would run it.
+func scorecard(namespace, test string, args ...string) scorecardResult {
+	ginkgo.GinkgoHelper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scorecard"}}
+	create(account, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scorecard"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "scorecard"}},
+	})
+	program, err := process.Binary("scorecard")
+	Expect(err).NotTo(HaveOccurred())
+	args = append([]string{"--bundle", current.folder, "--broken-pod-annotation=localkube.dev/behavior=image-pull-backoff"}, args...)
+	command := exec.CommandContext(suiteCtx, program, append(args, test)...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfigOf(account), "SCORECARD_NAMESPACE="+namespace)
+	command.Stderr = ginkgo.GinkgoWriter
+	output, err := command.Output()
+	Expect(err).NotTo(HaveOccurred())
+	var status struct{ Results []scorecardResult }
+	Expect(json.Unmarshal(output, &status)).To(Succeed())
+	Expect(status.Results).To(HaveLen(1))
+	return status.Results[0]
+}
+
+// rulesOf are all permissions that a bundle asks for.
+func rulesOf(b bundle) []rbacv1.PolicyRule {
+	ginkgo.GinkgoHelper()
+	csv := decode(csvFile(b.folder))[0]
+	var rules []rbacv1.PolicyRule
+	for _, field := range []string{"permissions", "clusterPermissions"} {
+		list, _, err := unstructured.NestedSlice(csv.Object, "spec", "install", "spec", field)
+		Expect(err).NotTo(HaveOccurred())
+		for _, entry := range list {
+			var strategy struct {
+				Rules []rbacv1.PolicyRule `json:"rules"`
+			}
+			object, ok := entry.(map[string]any)
+			Expect(ok).To(BeTrue())
+			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object, &strategy)).To(Succeed())
+			rules = append(rules, strategy.Rules...)
+		}
+	}
+	Expect(rules).NotTo(BeEmpty())
+	return rules
+}
+
+func auditSize() int64 {
+	ginkgo.GinkgoHelper()
+	info, err := os.Stat(kube.AuditLog)
+	Expect(err).NotTo(HaveOccurred())
+	return info.Size()
+}
+
+// auditSince tells what a user asked for, and was refused, since the audit log had a size.
+func auditSince(start int64, user string) (used permissions.Used, refused []string) {
+	ginkgo.GinkgoHelper()
+	log, err := os.Open(kube.AuditLog)
+	Expect(err).NotTo(HaveOccurred())
+	defer log.Close() //nolint:errcheck // it was only read
+	_, err = log.Seek(start, 0)
+	Expect(err).NotTo(HaveOccurred())
+	used, refused, err = permissions.ReadAudit(log, user)
+	Expect(err).NotTo(HaveOccurred())
+	return used, refused
+}
+
+// integrationSpecs are those that stand for the rest here, where they also take an installed operator. All of them run with
+// OLM_INTEGRATION=all.
+const integrationSpecs = "permissions of a running operator|An AIModel (with an image|is scaled|loses)|Ownership (leaves objects|mends)|Deletion leaves|An InferenceService (follows|has an autoscaler)"
+
+var passed = regexp.MustCompile(`(?m)^\s+--- PASS: `)
+
+// expectIntegrationTests runs the integration tests with the operator that is installed.
+func expectIntegrationTests() {
+	ginkgo.GinkgoHelper()
+	args := []string{"test", "-vet=off", "-count=1", "-v", "-timeout=30m", "./test/integration"}
+	if os.Getenv("OLM_INTEGRATION") != "all" {
+		args = append(args, "-ginkgo.focus="+integrationSpecs)
+	}
+	command := exec.CommandContext(suiteCtx, "go", args...)
+	command.Dir = "../.."
+	command.Env = append(os.Environ(), "KUBECONFIG="+kube.Kubeconfig, "INTEGRATION_OPERATOR=running", "CGO_ENABLED=0")
+	output := &bytes.Buffer{}
+	command.Stdout, command.Stderr = output, output
+	err := command.Run()
+	Expect(err).NotTo(HaveOccurred(), output.String())
+	Expect(len(passed.FindAll(output.Bytes(), -1))).To(BeNumerically(">=", 8), output.String())
+}

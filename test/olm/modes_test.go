@@ -1,0 +1,70 @@
+package olm
+
+import (
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+)
+
+// Each mode is an installation of its own, one after the other: two that provide the same API for the same namespace
+// exclude each other.
+var _ = ginkgo.Describe("The install mode", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
+	ginkgo.DescribeTable("serves its namespaces and has no permission elsewhere", func(targets func(home string) []string) {
+		home, other := newNamespace("home"), newNamespace("other")
+		i := &installation{namespace: home, targets: targets(home)}
+		i.subscribe(current)
+		ginkgo.DeferCleanup(func() {
+			i.uninstall(current)
+			remove(lifecycleObject("OperatorGroup", home, packageName))
+			remove(namespaceOf(home))
+		})
+		i.approve(current)
+		i.expectSucceeded(current)
+		o := i.start(current)
+		ginkgo.DeferCleanup(func() { Expect(o.process.Stop(ending)).To(Succeed()) })
+		start := auditSize()
+
+		theirs := newModel(other, "theirs")
+		create(theirs)
+		for _, namespace := range i.targets {
+			ours := newModel(namespace, "ours")
+			create(ours)
+			expectReady(ours)
+			edit(ours, func() { ours.Spec.ModelVersion = "2" })
+			expectReady(ours)
+			Expect(mayCreateDeployments(o, namespace)).To(BeTrue())
+		}
+		Expect(refresh(theirs)).To(Succeed())
+		Expect(theirs.Status.Conditions).To(BeEmpty())
+		deployments := &appsv1.DeploymentList{}
+		Expect(k8s.List(suiteCtx, deployments, client.InNamespace(other))).To(Succeed())
+		Expect(deployments.Items).To(BeEmpty())
+		Expect(mayCreateDeployments(o, other)).To(BeFalse())
+		_, refused := auditSince(start, o.user)
+		Expect(refused).To(BeEmpty())
+
+		for _, namespace := range i.targets {
+			remove(&aiv1.AIModel{ObjectMeta: newModel(namespace, "ours").ObjectMeta})
+		}
+	},
+		ginkgo.Entry("OwnNamespace", func(home string) []string { return []string{home} }),
+		ginkgo.Entry("SingleNamespace", func(string) []string { return []string{newNamespace("team")} }),
+		ginkgo.Entry("MultiNamespace", func(string) []string { return []string{newNamespace("team-a"), newNamespace("team-b")} }),
+	)
+})
+
+// mayCreateDeployments asks the API server.
+func mayCreateDeployments(o *operator, namespace string) bool {
+	ginkgo.GinkgoHelper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: o.user,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: "create", Group: "apps", Resource: "deployments"},
+	}}
+	create(review)
+	return review.Status.Allowed
+}

@@ -1,0 +1,183 @@
+package olm
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aimodel-operator/aimodel-operator/test/process"
+)
+
+const deploymentName = "aimodel-operator-controller-manager"
+
+// operator is bin/manager in the place of the pod that the installed Deployment got.
+type operator struct {
+	// user is who the operator is to the API server.
+	user string
+	// kubeconfig reaches the API server as that user.
+	kubeconfig string
+	metrics    string
+
+	process *process.Process
+}
+
+// start runs what the pod of a version would run, and returns when it is ready. Whoever starts it stops it.
+func (i *installation) start(b bundle) *operator {
+	ginkgo.GinkgoHelper()
+	pod := i.pod(b)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: pod.Spec.ServiceAccountName}}
+	o := &operator{
+		user:       "system:serviceaccount:" + account.Namespace + ":" + account.Name,
+		kubeconfig: kubeconfigOf(account),
+		metrics:    freeAddress(),
+	}
+	probes := freeAddress()
+	container := &pod.Spec.Containers[0]
+	Expect(container.Name).To(Equal("manager"))
+	environment := append(environmentOf(pod, container), "KUBECONFIG="+o.kubeconfig)
+	// The addresses are those of this machine, and the namespace is what a pod reads from a file.
+	args := append(append([]string{}, container.Args...),
+		"--metrics-bind-address="+o.metrics, "--health-probe-bind-address="+probes, "--leader-elect-namespace="+i.namespace)
+	program, err := process.Binary("manager")
+	Expect(err).NotTo(HaveOccurred())
+	o.process, err = process.Start(filepath.Join(logs, "manager-"+i.namespace+".log"), environment, program, args...)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func(g Gomega) {
+		if err := o.process.Running(); err != nil {
+			ginkgo.Fail(err.Error())
+		}
+		status, err := get("http://"+probes+"/readyz", "")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(status).To(Equal(http.StatusOK))
+	}).WithTimeout(managed).Should(Succeed(), "the operator does not become ready")
+	return o
+}
+
+// stop ends the operator as the kubelet does when its pod goes, and holds that it ends well.
+func (o *operator) stop() {
+	ginkgo.GinkgoHelper()
+	Expect(o.process.Stop(ending)).To(Succeed())
+}
+
+// pod is the one that the Deployment of a version has. The simulated node says that it runs.
+func (i *installation) pod(b bundle) *corev1.Pod {
+	ginkgo.GinkgoHelper()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: deploymentName}}
+	var found *corev1.Pod
+	Eventually(func(g Gomega) {
+		g.Expect(refresh(deployment)).To(Succeed())
+		pods := &corev1.PodList{}
+		g.Expect(k8s.List(suiteCtx, pods, client.InNamespace(i.namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))).To(Succeed())
+		for j := range pods.Items {
+			pod := &pods.Items[j]
+			if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
+				continue
+			}
+			for _, variable := range pod.Spec.Containers[0].Env {
+				if variable.Name == "OPERATOR_CONDITION_NAME" && variable.Value == b.name {
+					found = pod
+				}
+			}
+		}
+		g.Expect(found).NotTo(BeNil(), "no pod of %s runs", b.name)
+	}).WithTimeout(managed).Should(Succeed())
+	return found
+}
+
+var annotation = regexp.MustCompile(`^metadata\.annotations\['(.*)'\]$`)
+
+// environmentOf gives a container's variables the values that the kubelet would give them.
+func environmentOf(pod *corev1.Pod, container *corev1.Container) []string {
+	ginkgo.GinkgoHelper()
+	var environment []string
+	for _, variable := range container.Env {
+		value := variable.Value
+		if from := variable.ValueFrom; from != nil {
+			switch {
+			case from.ResourceFieldRef != nil && from.ResourceFieldRef.Resource == "limits.memory":
+				value = fmt.Sprint(container.Resources.Limits.Memory().Value())
+			case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
+				value = pod.Namespace
+			case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.name":
+				value = pod.Name
+			case from.FieldRef != nil && annotation.MatchString(from.FieldRef.FieldPath):
+				value = pod.Annotations[annotation.FindStringSubmatch(from.FieldRef.FieldPath)[1]]
+			default:
+				ginkgo.Fail("the suite does not know where the value of " + variable.Name + " comes from")
+			}
+		}
+		environment = append(environment, variable.Name+"="+value)
+	}
+	return environment
+}
+
+// tokenOf is a token of a ServiceAccount, as its pods get it.
+func tokenOf(account *corev1.ServiceAccount) string {
+	ginkgo.GinkgoHelper()
+	token := &authenticationv1.TokenRequest{}
+	Expect(k8s.SubResource("token").Create(suiteCtx, account, token)).To(Succeed())
+	return token.Status.Token
+}
+
+// configOf reaches the API server as a ServiceAccount.
+func configOf(account *corev1.ServiceAccount) *rest.Config {
+	ginkgo.GinkgoHelper()
+	config := rest.AnonymousClientConfig(kube.Config)
+	config.BearerToken = tokenOf(account)
+	return config
+}
+
+// kubeconfigOf is a file with which a program reaches the API server as a ServiceAccount.
+func kubeconfigOf(account *corev1.ServiceAccount) string {
+	ginkgo.GinkgoHelper()
+	config := configOf(account)
+	file := filepath.Join(scratch, account.Namespace+"-"+account.Name+".kubeconfig")
+	Expect(clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"local": {Server: config.Host,
+			CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"account": {Token: config.BearerToken}},
+		Contexts:       map[string]*clientcmdapi.Context{"local": {Cluster: "local", AuthInfo: "account"}},
+		CurrentContext: "local",
+	}, file)).To(Succeed())
+	Expect(os.Chmod(file, 0o600)).To(Succeed())
+	return file
+}
+
+func freeAddress() string {
+	ginkgo.GinkgoHelper()
+	address, err := process.FreeAddress(suiteCtx)
+	Expect(err).NotTo(HaveOccurred())
+	return address
+}
+
+// get asks a server on this machine, with a token if there is one, and returns the status of its answer.
+func get(url, token string) (int, error) {
+	request, err := http.NewRequestWithContext(suiteCtx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // the certificate is made at the start
+	response, err := web.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
