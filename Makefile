@@ -204,7 +204,7 @@ generate: bin/controller-gen manifests ## Generate deep copies, definitions, RBA
 	@echo "  GEN   deep copies"
 	@bin/controller-gen object paths=./api/... paths=./internal/monitoringv1/...
 	@echo "  GEN   docs/api-reference.md"
-	@go run ./hack/apidoc -api api/v1 -crds config/crd/bases -out docs/api-reference.md
+	@go run ./hack/apidoc -api api/v1,api/v1alpha1 -crds config/crd/bases -out docs/api-reference.md
 	@echo "  GEN   docs/it-does-not-start.md"
 	@go run ./hack/reasondoc -out docs/it-does-not-start.md
 	@echo "  GEN   docs/kubectl-plugin.md"

@@ -119,6 +119,10 @@ type AIModelSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.name) && size(self.name) > 0",message="must have the name of a Secret",fieldPath=".name"
 	CredentialsRef *corev1.SecretReference `json:"credentialsRef,omitempty"`
+
+	// registry registers the model in an external registry. An empty object registers it in the operator's default one.
+	// +optional
+	Registry *Registry `json:"registry,omitempty"`
 }
 
 // AIModelStatus says what became of an AIModel.
@@ -132,6 +136,10 @@ type AIModelStatus struct {
 	// modelEndpoint is the URL of a model that is served elsewhere.
 	// +optional
 	ModelEndpoint string `json:"modelEndpoint,omitempty"`
+
+	// registry says what is registered in external registries.
+	// +optional
+	Registry *RegistryStatus `json:"registry,omitempty"`
 
 	// conditions say whether the model is ready and, if not, why.
 	// +optional
@@ -182,3 +190,6 @@ func (m *AIModel) SetConditions(conditions []metav1.Condition) { m.Status.Condit
 
 // GetServingStatus returns the part of the status that both kinds share.
 func (m *AIModel) GetServingStatus() *ServingStatus { return &m.Status.ServingStatus }
+
+// StatusIsShared says whether another controller than the one that serves the model writes to its status too.
+func (m *AIModel) StatusIsShared() bool { return m.Spec.Registry != nil || m.Status.Registry != nil }

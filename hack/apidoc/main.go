@@ -1,7 +1,7 @@
 // Command apidoc writes the API reference: a page of Markdown that tells, of each field of each kind, its type, whether it is
 // required, its default, its bounds and the rules it must keep.
 //
-//	apidoc -api api/v1 -crds config/crd/bases -out docs/api-reference.md
+//	apidoc -api api/v1,api/v1alpha1 -crds config/crd/bases -out docs/api-reference.md
 //
 // What the API server checks is read from the generated definitions, so that the page cannot promise something else. The Go
 // types give what definitions do not have: the names of types, their comments, and the conditions and reasons of status.
@@ -12,10 +12,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 func main() {
-	api := flag.String("api", "api/v1", "the `folder` of the Go types")
+	api := flag.String("api", "api/v1,api/v1alpha1", "the `folders` of the Go types, with commas between them")
 	crds := flag.String("crds", "config/crd/bases", "the `folder` of the definitions")
 	out := flag.String("out", "docs/api-reference.md", "the `file` to write")
 	flag.Parse()
@@ -26,7 +27,7 @@ func main() {
 }
 
 func run(api, crds, out string) error {
-	source, err := readSource(api)
+	source, err := readSource(strings.Split(api, ",")...)
 	if err != nil {
 		return err
 	}

@@ -44,13 +44,18 @@ type constant struct {
 	name, value, doc string
 }
 
-func readSource(dir string) (*source, error) {
+// readSource reads the packages in the folders as if they were one. A constant of the same name in several has one value.
+func readSource(dirs ...string) (*source, error) {
 	s := &source{types: map[string]goType{}, values: map[string]string{}}
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(names) == 0 {
-		return nil, fmt.Errorf("there are no Go files in %s", dir)
+	var names []string
+	for _, dir := range dirs {
+		found, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(found) == 0 {
+			return nil, fmt.Errorf("there are no Go files in %s", dir)
+		}
+		slices.Sort(found)
+		names = append(names, found...)
 	}
-	slices.Sort(names)
 	var files []*ast.File
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(filepath.Base(name), "zz_generated") {

@@ -46,6 +46,8 @@ type Set struct {
 	Replicas Outcome
 	// Scaling is the state of the autoscaler. Zero: there is none, and then the condition is not shown. It does not decide Ready.
 	Scaling Outcome
+	// Registered decides Ready too, unless it is the zero Outcome. Another controller writes its condition.
+	Registered Outcome
 }
 
 // Write sets every owned condition on the object, and Ready from them. The time of a condition that did not change
@@ -56,13 +58,7 @@ func Write(object Object, set Set) {
 		if outcome.Status == "" {
 			outcome = Unknown(aiv1.ReasonNotObserved, "")
 		}
-		meta.SetStatusCondition(&list, metav1.Condition{
-			Type:               kind,
-			Status:             outcome.Status,
-			Reason:             outcome.Reason,
-			Message:            Bounded(outcome.Message),
-			ObservedGeneration: object.GetGeneration(),
-		})
+		Put(&list, object.GetGeneration(), kind, outcome)
 	}
 	write(aiv1.ConditionReady, set.Ready())
 	write(aiv1.ConditionResolved, set.Resolved)
@@ -77,6 +73,21 @@ func Write(object Object, set Set) {
 	object.SetConditions(list)
 }
 
+// Put sets one condition in a list, or takes it off where the outcome has no status.
+func Put(list *[]metav1.Condition, generation int64, kind string, outcome Outcome) {
+	if outcome.Status == "" {
+		meta.RemoveStatusCondition(list, kind)
+		return
+	}
+	meta.SetStatusCondition(list, metav1.Condition{
+		Type:               kind,
+		Status:             outcome.Status,
+		Reason:             outcome.Reason,
+		Message:            Bounded(outcome.Message),
+		ObservedGeneration: generation,
+	})
+}
+
 // maxMessage is less than the longest message that the API server takes. An error may quote a value of any length.
 const maxMessage = 8 << 10
 
@@ -88,12 +99,15 @@ func Bounded(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage], "") + "..."
 }
 
-// Ready is the first of Resolved, Applied and Replicas that is not true, or Replicas when all are.
+// Ready is the first of Resolved, Applied, Replicas and, where it counts, Registered that is not true, or Replicas when all are.
 func (s Set) Ready() Outcome {
-	for _, outcome := range []Outcome{s.Resolved, s.Applied} {
+	for _, outcome := range []Outcome{s.Resolved, s.Applied, s.Replicas} {
 		if !outcome.IsTrue() {
 			return outcome
 		}
+	}
+	if s.Registered.Status != "" && !s.Registered.IsTrue() {
+		return s.Registered
 	}
 	return s.Replicas
 }

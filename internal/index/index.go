@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
@@ -15,6 +16,8 @@ import (
 const (
 	// ModelRef is the field of an InferenceService that holds the name of its AIModel.
 	ModelRef = "spec.modelRef.name"
+	// Registry stands for the ModelRegistries that an AIModel uses, as namespace/name.
+	Registry = "registry"
 	// PodOwner stands for the object that a pod serves, as PodOwnerKey writes it.
 	PodOwner = "owner"
 )
@@ -36,9 +39,23 @@ func OwnerOfPod(pod client.Object) (kind, name string) {
 	return "", ""
 }
 
-// Register adds every index. Call it once, before the cache starts.
-func Register(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &aiv1.InferenceService{}, ModelRef, func(object client.Object) []string {
+// Register adds every index. Call it once, before the cache starts. Registries lists the ModelRegistries that an AIModel uses.
+func Register(ctx context.Context, indexer client.FieldIndexer, registries func(*aiv1.AIModel) []types.NamespacedName) error {
+	err := indexer.IndexField(ctx, &aiv1.AIModel{}, Registry, func(object client.Object) []string {
+		model, ok := object.(*aiv1.AIModel)
+		if !ok {
+			return nil
+		}
+		var names []string
+		for _, name := range registries(model) {
+			names = append(names, name.String())
+		}
+		return names
+	})
+	if err != nil {
+		return fmt.Errorf("index AIModels by %s: %w", Registry, err)
+	}
+	err = indexer.IndexField(ctx, &aiv1.InferenceService{}, ModelRef, func(object client.Object) []string {
 		svc, ok := object.(*aiv1.InferenceService)
 		if !ok {
 			return nil

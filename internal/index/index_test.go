@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
@@ -51,9 +52,13 @@ func (i *indexer) IndexField(_ context.Context, _ client.Object, field string, f
 	return nil
 }
 
+func uses(model *aiv1.AIModel) []types.NamespacedName {
+	return []types.NamespacedName{{Namespace: model.Namespace, Name: "registry"}}
+}
+
 func TestRegister(t *testing.T) {
 	got := &indexer{funcs: map[string]client.IndexerFunc{}}
-	if err := Register(t.Context(), got); err != nil {
+	if err := Register(t.Context(), got, uses); err != nil {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -67,6 +72,8 @@ func TestRegister(t *testing.T) {
 		"a service, by its model":      {ModelRef, svc, []string{"llama"}},
 		"something else, by its model": {ModelRef, pod, nil},
 		"a pod, by what it serves":     {PodOwner, pod, []string{PodOwnerKey("AIModel", "llama")}},
+		"a model, by its registries":   {Registry, &aiv1.AIModel{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a"}}, []string{"team-a/registry"}},
+		"something else, by those":     {Registry, pod, nil},
 		"a foreign pod":                {PodOwner, &corev1.Pod{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,8 +82,8 @@ func TestRegister(t *testing.T) {
 			}
 		})
 	}
-	for _, field := range []string{ModelRef, PodOwner} {
-		if err := Register(t.Context(), &indexer{fail: field, funcs: map[string]client.IndexerFunc{}}); err == nil {
+	for _, field := range []string{ModelRef, PodOwner, Registry} {
+		if err := Register(t.Context(), &indexer{fail: field, funcs: map[string]client.IndexerFunc{}}, uses); err == nil {
 			t.Errorf("%s cannot be indexed, and that is not told", field)
 		}
 	}

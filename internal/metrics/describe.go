@@ -61,3 +61,10 @@ func newHistogram(name, help string, buckets []float64, labels ...Label) *promet
 func newGauge(name, help string, labels ...Label) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, describe("gauge", name, help, labels), nil)
 }
+
+// newGaugeVec declares and registers a gauge that is told its value.
+func newGaugeVec(name, help string, labels ...Label) *prometheus.GaugeVec {
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, describe("gauge", name, help, labels))
+	ctrlmetrics.Registry.MustRegister(gauge)
+	return gauge
+}

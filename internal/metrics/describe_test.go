@@ -101,6 +101,7 @@ func TestNamesKeepPrometheusConventions(t *testing.T) {
 
 // useAll gives every metric a sample.
 func useAll() {
+	AddBlockedCleanups(1)
 	TimeRender("AIModel")()
 	ObserveStep("AIModel", StepApply, time.Second)
 	CountError("AIModel", Waiting)

@@ -25,3 +25,9 @@ var calls = newHistogram("aimodel_operator_registry_call_duration_seconds",
 func ObserveRegistryCall(backend, operation, result string, took time.Duration) {
 	calls.WithLabelValues(backend, operation, result).Observe(took.Seconds())
 }
+
+var blockedCleanups = newGaugeVec("aimodel_operator_registry_cleanup_blocked",
+	"AIModels whose entries in model registries could not be cleaned up when it was last tried. Their CleanedUp condition says why.")
+
+// AddBlockedCleanups changes the number of objects that wait for the cleanup of a registry.
+func AddBlockedCleanups(by int) { blockedCleanups.WithLabelValues().Add(float64(by)) }

@@ -30,8 +30,11 @@ func (o Owner) Same(other Owner) bool {
 func (o Owner) String() string { return o.Namespace + "/" + o.Name + " of cluster " + o.Cluster }
 
 // NewKey returns the key of the version of a model that is registered under a name for an owner: 32 hexadecimal digits that are
-// always the same for the same.
-func NewKey(owner Owner, name, version string) string { return hash(owner.Key(), name, version) }
+// always the same for the same. What it is registered with, if that is given, is part of it: two keys that lead to one entry, as they
+// do when a server is known by two names, are then still two, and whoever registered last owns the entry.
+func NewKey(owner Owner, name, version string, with ...string) string {
+	return hash(append([]string{owner.Key(), name, version}, with...)...)
+}
 
 func hash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))

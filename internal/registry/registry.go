@@ -24,7 +24,7 @@ type Backend interface {
 	// registry answers to that that the entry exists, it is read, and its owner compared:
 	//   - our owner: the entry is ours. Its tags, description, source and servings are brought up to date. If it carries
 	//     another UID, it is of an object of the same name that is gone, and is taken back: the UID is replaced, and an
-	//     archived entry is un-archived.
+	//     archived entry is un-archived. So is its key, if it is another.
 	//   - another owner: a Conflict. Only with AdoptAlways, and if Known is nil, it is taken over as an adopted entry: an
 	//     entry that was ours and that somebody took is never taken back.
 	//   - no owner: adopted if the policy is AdoptIfUnowned or AdoptAlways, else AdoptionRequired.
@@ -73,7 +73,7 @@ const (
 // Registration is what a registry shall say of one version of a model.
 type Registration struct {
 	Owner Owner
-	// Key identifies the entry for ever: it is NewKey of the owner, the name and the version.
+	// Key identifies the entry for ever. It is made by NewKey.
 	Key string
 	// Name is the name of the model in the registry, and Version the version as its owner calls it. Several owners may
 	// register different versions under one name.

@@ -30,6 +30,8 @@ func TestKeysTellOwnersNamesAndVersionsApart(t *testing.T) {
 		"another model":       NewKey(owner, "llama2", "1"),
 		"another version":     NewKey(owner, "llama", "2"),
 		"shifted by a letter": NewKey(owner, "llam", "a1"),
+		"with a registry":     NewKey(owner, "llama", "1", "team-a/prod"),
+		"with another":        NewKey(owner, "llama", "1", "team-a/new"),
 		"the owner alone":     owner.Key(),
 	} {
 		if other, taken := keys[key]; taken {

@@ -3,11 +3,14 @@ package serving
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
@@ -28,6 +31,24 @@ type Kind[T Owner] struct {
 	WriteStatus func(owner T, scope *Scope)
 }
 
+// conflictPause lets the cache see what somebody else wrote.
+const conflictPause = 100 * time.Millisecond
+
+// release deletes the children of an owner that is being deleted and that a finalizer keeps. Without one, they go with their owner
+// references. What waits for a registry, perhaps for long, shall not hold accelerators meanwhile.
+func (p *Pipeline) release(ctx context.Context, owner Owner, childName string) error {
+	if !controllerutil.ContainsFinalizer(owner, aiv1.FinalizerRegistryCleanup) {
+		return nil
+	}
+	// The pass that created them may have ended before it could record them.
+	unlisted, err := p.applier.Owned(ctx, owner, childName)
+	if err != nil {
+		return err
+	}
+	_, err = p.applier.Prune(ctx, owner, slices.Concat(owner.GetServingStatus().Inventory, unlisted), nil)
+	return err
+}
+
 // Reconcile takes one owner through a pass: get, the steps, status, events. Status is written on every path.
 func Reconcile[T Owner](
 	ctx context.Context, p *Pipeline, recorder events.EventRecorder, kind Kind[T], request ctrl.Request,
@@ -43,9 +64,8 @@ func Reconcile[T Owner](
 		return ctrl.Result{}, err
 	}
 	if !owner.GetDeletionTimestamp().IsZero() {
-		// The children go with their owner references; there is nothing else to clean.
 		span.Outcome("deleted")
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, p.release(ctx, owner, kind.ChildName(owner.GetName()))
 	}
 	before, ok := owner.DeepCopyObject().(Owner)
 	if !ok {
@@ -57,6 +77,11 @@ func Reconcile[T Owner](
 		kind.WriteStatus(owner, scope)
 		return PatchStatus(ctx, p.reader, before, owner)
 	})
+	if apierrors.IsConflict(patchErr) {
+		// Somebody else wrote to the object since it was read. Nothing is wrong; the next pass sees what.
+		span.Outcome("overtaken")
+		return ctrl.Result{RequeueAfter: conflictPause}, nil
+	}
 	if patchErr != nil {
 		scope.wrong = metrics.Transient
 	}

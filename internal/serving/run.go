@@ -142,10 +142,26 @@ func PatchStatus(ctx context.Context, writer client.Client, before, after Owner)
 	if string(data) == "{}" {
 		return nil
 	}
+	if shared, ok := after.(interface{ StatusIsShared() bool }); ok && shared.StatusIsShared() {
+		// The list of conditions is written as a whole, and must not undo what another controller wrote into it.
+		if data, err = bound(data, before.GetResourceVersion()); err != nil {
+			return err
+		}
+	}
 	if err := writer.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status: %w", err)
 	}
 	return nil
+}
+
+// bound makes a merge patch fail with a conflict if the object is not what was read any more.
+func bound(data []byte, version string) ([]byte, error) {
+	content := map[string]any{}
+	if err := json.Unmarshal(data, &content); err != nil {
+		return nil, fmt.Errorf("read the patch of status: %w", err)
+	}
+	content["metadata"] = map[string]any{"resourceVersion": version}
+	return json.Marshal(content)
 }
 
 // wholeStatus is a merge patch of everything in status.

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/api/v1alpha1"
 )
 
 const (
@@ -28,17 +29,19 @@ func waitForKinds(ctx context.Context, cfg *rest.Config) error {
 	}
 	told := false
 	err = wait.PollUntilContextTimeout(ctx, kindsPoll, kindsTimeout, true, func(context.Context) (bool, error) {
-		resources, err := client.ServerResourcesForGroupVersion(aiv1.GroupVersion.String())
-		if err != nil && !apierrors.IsNotFound(err) {
-			return false, fmt.Errorf("ask the API server for its kinds: %w", err)
-		}
 		served := map[string]bool{}
-		if resources != nil {
-			for i := range resources.APIResources {
-				served[resources.APIResources[i].Name] = true
+		for _, version := range []string{aiv1.GroupVersion.String(), v1alpha1.GroupVersion.String()} {
+			resources, err := client.ServerResourcesForGroupVersion(version)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return false, fmt.Errorf("ask the API server for its kinds: %w", err)
+			}
+			if resources != nil {
+				for i := range resources.APIResources {
+					served[resources.APIResources[i].Name] = true
+				}
 			}
 		}
-		if served["aimodels"] && served["inferenceservices"] {
+		if served["aimodels"] && served["inferenceservices"] && served["modelregistries"] {
 			return true, nil
 		}
 		if !told {
@@ -48,7 +51,7 @@ func waitForKinds(ctx context.Context, cfg *rest.Config) error {
 		return false, nil
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("the CRDs of %s are not installed: apply config/crd first", aiv1.GroupVersion)
+		return fmt.Errorf("the CRDs of %s are not installed: apply config/crd first", aiv1.Group)
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/api/v1alpha1"
 )
 
 // serve answers discovery of the operator's group with the resources named, or with a status.
@@ -19,7 +20,7 @@ func serve(t *testing.T, code int, resources ...string) *rest.Config {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Path != "/apis/"+aiv1.GroupVersion.String() {
+		if r.URL.Path != "/apis/"+aiv1.GroupVersion.String() && r.URL.Path != "/apis/"+v1alpha1.GroupVersion.String() {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
@@ -41,7 +42,7 @@ func TestWaitForKinds(t *testing.T) {
 		cfg  *rest.Config
 		want string
 	}{
-		"both are served":   {serve(t, http.StatusOK, "aimodels", "inferenceservices", "aimodels/status"), ""},
+		"all are served":    {serve(t, http.StatusOK, "aimodels", "inferenceservices", "modelregistries", "aimodels/status"), ""},
 		"the server failed": {serve(t, http.StatusForbidden), "ask the API server for its kinds"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,6 +60,7 @@ func TestWaitForKinds(t *testing.T) {
 func TestTheWaitForKindsEndsWithTheContext(t *testing.T) {
 	for name, cfg := range map[string]*rest.Config{
 		"one is served":  serve(t, http.StatusOK, "aimodels"),
+		"one is missing": serve(t, http.StatusOK, "aimodels", "inferenceservices"),
 		"none is served": serve(t, http.StatusNotFound),
 	} {
 		t.Run(name, func(t *testing.T) {

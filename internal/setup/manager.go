@@ -23,12 +23,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/api/v1alpha1"
 	"github.com/aimodel-operator/aimodel-operator/controllers/aimodel"
 	"github.com/aimodel-operator/aimodel-operator/controllers/inferenceservice"
+	"github.com/aimodel-operator/aimodel-operator/internal/connections"
 	"github.com/aimodel-operator/aimodel-operator/internal/index"
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/monitoringv1"
 	"github.com/aimodel-operator/aimodel-operator/internal/optional"
+	"github.com/aimodel-operator/aimodel-operator/internal/registration"
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 	"github.com/aimodel-operator/aimodel-operator/internal/serving"
@@ -48,7 +51,7 @@ const (
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, aiv1.AddToScheme, monitoringv1.AddToScheme,
+		clientgoscheme.AddToScheme, aiv1.AddToScheme, v1alpha1.AddToScheme, monitoringv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("build the scheme: %w", err)
@@ -57,14 +60,21 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Manager builds the manager with both controllers. Start it to run the operator.
+// Manager builds the manager with all controllers. Start it to run the operator.
 func Manager(ctx context.Context, cfg *rest.Config, options Options) (manager.Manager, error) {
-	return ManagerWith(ctx, cfg, options, nil)
+	return ManagerWith(ctx, cfg, options, Seams{})
 }
 
-// ManagerWith is Manager with the client that the controllers write with replaced by what wrap makes of it. Tests inject
-// faults with it.
-func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, wrap func(client.Client) client.Client) (manager.Manager, error) {
+// Seams are the places where tests inject faults. Each may be nil.
+type Seams struct {
+	// Client makes the client that the controllers write with, of the one that there would be.
+	Client func(client.Client) client.Client
+	// Backend makes the backends of model registries, of the factory that there would be.
+	Backend func(connections.Factory) connections.Factory
+}
+
+// ManagerWith is Manager with seams.
+func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, seams Seams) (manager.Manager, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
@@ -86,7 +96,11 @@ func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, wrap fu
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
-	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+	settings, err := registrationSettings(ctx, mgr, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := index.Register(ctx, mgr.GetFieldIndexer(), settings.Registries); err != nil {
 		return nil, err
 	}
 	if err := upgrade.Add(mgr, upgrade.Rollouts, upgrade.Cleanups); err != nil {
@@ -99,7 +113,7 @@ func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, wrap fu
 	if err != nil {
 		return nil, err
 	}
-	if err := addControllers(mgr, options, recorder, wrap); err != nil {
+	if err := addControllers(mgr, options, recorder, settings, seams); err != nil {
 		recorder.shutdown()
 		return nil, err
 	}
@@ -130,14 +144,14 @@ func managerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
 	}
 }
 
-func addControllers(mgr manager.Manager, options Options, recorder *recorder, wrap func(client.Client) client.Client) error {
+func addControllers(mgr manager.Manager, options Options, recorder *recorder, settings registration.Settings, seams Seams) error {
 	renderer, err := render.New()
 	if err != nil {
 		return fmt.Errorf("load the charts: %w", err)
 	}
 	writer := mgr.GetClient()
-	if wrap != nil {
-		writer = wrap(writer)
+	if seams.Client != nil {
+		writer = seams.Client(writer)
 	}
 	resolver := &resolve.Resolver{Cached: writer, Live: mgr.GetAPIReader()}
 	optionalKinds, err := optional.New(mgr)
@@ -154,7 +168,7 @@ func addControllers(mgr manager.Manager, options Options, recorder *recorder, wr
 	if err := services.SetupWithManager(mgr, controllerOptions(options, resolve.KindInferenceService), optionalKinds); err != nil {
 		return fmt.Errorf("add the InferenceService controller: %w", err)
 	}
-	return nil
+	return addRegistries(mgr, writer, options, recorder, settings, seams)
 }
 
 func controllerOptions(options Options, kind string) controller.Options {

@@ -5,9 +5,11 @@ package setup
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -32,6 +34,14 @@ type Options struct {
 	// QPS and Burst bound the requests to the API server per second.
 	QPS   float64
 	Burst int
+	// ClusterID tells this cluster from the others that share a registry. Empty means the UID of the namespace kube-system.
+	ClusterID string
+	// DefaultRegistry is the ModelRegistry of models that ask to be registered and name none.
+	DefaultRegistry types.NamespacedName
+	// RegistryWorkers is how many objects are reconciled at once that concern model registries.
+	RegistryWorkers int
+	// RegistryCheckInterval is how often each model registry is checked.
+	RegistryCheckInterval time.Duration
 	// ShutdownTimeout is how long running reconciles may take to end after a signal.
 	ShutdownTimeout time.Duration
 }
@@ -47,6 +57,9 @@ func Defaults() Options {
 		QPS:             500,
 		Burst:           1000,
 		ShutdownTimeout: 20 * time.Second,
+
+		RegistryWorkers:       12,
+		RegistryCheckInterval: time.Minute,
 	}
 }
 
@@ -74,6 +87,21 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.IntVar(&o.Workers, "workers", o.Workers, "`number` of objects of one kind that are reconciled at once")
 	flags.Float64Var(&o.QPS, "kube-api-qps", o.QPS, "`requests` per second to the API server, in the long run")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "`requests` to the API server at once")
+	flags.StringVar(&o.ClusterID, "cluster-id", o.ClusterID,
+		"`name` that tells this cluster from others that use the same model registry; by default the UID of the namespace kube-system")
+	flags.Func("default-model-registry", "`namespace/name` of the ModelRegistry for models that ask to be registered and name none",
+		func(value string) error {
+			namespace, name, ok := strings.Cut(value, "/")
+			if !ok {
+				return fmt.Errorf("must be namespace/name")
+			}
+			o.DefaultRegistry = types.NamespacedName{Namespace: namespace, Name: name}
+			return nil
+		})
+	flags.IntVar(&o.RegistryWorkers, "registry-workers", o.RegistryWorkers,
+		"`number` of objects that are reconciled at once for model registries, apart from --workers")
+	flags.DurationVar(&o.RegistryCheckInterval, "registry-check-interval", o.RegistryCheckInterval,
+		"how often each model registry is checked")
 	flags.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", o.ShutdownTimeout,
 		"how long running reconciles may take to end after a signal")
 }
@@ -89,6 +117,9 @@ func (o *Options) Validate() error {
 	if o.Burst < 1 {
 		return fmt.Errorf("--kube-api-burst must be at least 1, not %d", o.Burst)
 	}
+	if err := o.validateRegistries(); err != nil {
+		return err
+	}
 	for _, namespace := range o.Namespaces {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
 			return fmt.Errorf("--watch-namespaces or WATCH_NAMESPACE: %q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
@@ -96,6 +127,30 @@ func (o *Options) Validate() error {
 	}
 	return nil
 }
+
+func (o *Options) validateRegistries() error {
+	if o.RegistryWorkers < 1 {
+		return fmt.Errorf("--registry-workers must be at least 1, not %d", o.RegistryWorkers)
+	}
+	if o.RegistryCheckInterval < time.Second {
+		return fmt.Errorf("--registry-check-interval must be at least 1s, not %s", o.RegistryCheckInterval)
+	}
+	if name := o.DefaultRegistry; name != (types.NamespacedName{}) {
+		if len(validation.IsDNS1123Label(name.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(name.Name)) > 0 {
+			return fmt.Errorf("--default-model-registry: %q is not namespace/name", name)
+		}
+		if len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, name.Namespace) {
+			return fmt.Errorf("--default-model-registry: namespace %q is not among --watch-namespaces", name.Namespace)
+		}
+	}
+	if len(o.ClusterID) > maxClusterID || strings.ContainsFunc(o.ClusterID, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("--cluster-id must be up to %d printable characters without spaces", maxClusterID)
+	}
+	return nil
+}
+
+// maxClusterID is what every registry can store.
+const maxClusterID = 128
 
 func splitNamespaces(value string) []string {
 	var namespaces []string

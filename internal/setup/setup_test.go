@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -57,16 +58,20 @@ func TestFlags(t *testing.T) {
 		"all": {
 			args: []string{"--metrics-bind-address=0", "--metrics-secure=false", "--metrics-cert-dir=/certs", "--health-probe-bind-address=:1",
 				"--leader-elect=false", "--leader-elect-namespace=ops", "--watch-namespaces= a, b ,,c", "--workers=2", "--kube-api-qps=1.5",
-				"--kube-api-burst=3", "--shutdown-timeout=5s"},
+				"--kube-api-burst=3", "--shutdown-timeout=5s", "--cluster-id=c1", "--default-model-registry=a/main", "--registry-workers=3",
+				"--registry-check-interval=5m"},
 			want: func(o *Options) {
 				*o = Options{MetricsAddress: "0", MetricsCertDir: "/certs", ProbeAddress: ":1", LeaderElectNamespace: "ops",
-					Namespaces: []string{"a", "b", "c"}, Workers: 2, QPS: 1.5, Burst: 3, ShutdownTimeout: 5 * time.Second}
+					Namespaces: []string{"a", "b", "c"}, Workers: 2, QPS: 1.5, Burst: 3, ShutdownTimeout: 5 * time.Second,
+					ClusterID: "c1", DefaultRegistry: types.NamespacedName{Namespace: "a", Name: "main"}, RegistryWorkers: 3,
+					RegistryCheckInterval: 5 * time.Minute}
 			},
 		},
-		"all namespaces, said so": {args: []string{"--watch-namespaces="}, want: func(*Options) {}},
-		"not a number":            {args: []string{"--workers=many"}, wantErr: true},
-		"not a time":              {args: []string{"--shutdown-timeout=5"}, wantErr: true},
-		"not known":               {args: []string{"--nonsense"}, wantErr: true},
+		"all namespaces, said so":    {args: []string{"--watch-namespaces="}, want: func(*Options) {}},
+		"not a number":               {args: []string{"--workers=many"}, wantErr: true},
+		"not a time":                 {args: []string{"--shutdown-timeout=5"}, wantErr: true},
+		"no namespace of a registry": {args: []string{"--default-model-registry=main"}, wantErr: true},
+		"not known":                  {args: []string{"--nonsense"}, wantErr: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, want := Defaults(), Defaults()

@@ -17,15 +17,28 @@ import (
 )
 
 // Primary passes what changes the work to do for an object: its spec, its deletion and the annotations that the operator
-// reads. Its status, which the operator itself writes, does not count.
+// reads. Its status, which the operator itself writes, does not count, but for what another controller writes and Ready depends on.
 func Primary() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-				e.ObjectOld.GetAnnotations()[aiv1.AnnotationPaused] != e.ObjectNew.GetAnnotations()[aiv1.AnnotationPaused]
+				e.ObjectOld.GetAnnotations()[aiv1.AnnotationPaused] != e.ObjectNew.GetAnnotations()[aiv1.AnnotationPaused] ||
+				registeredMoved(e.ObjectOld, e.ObjectNew)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
+}
+
+// registeredMoved compares the registration of a model that is ready only once it is registered.
+func registeredMoved(before, after client.Object) bool {
+	was, isOld := before.(*aiv1.AIModel)
+	is, isNew := after.(*aiv1.AIModel)
+	if !isOld || !isNew || is.Spec.Registry == nil || !is.Spec.Registry.Required {
+		return false
+	}
+	a := meta.FindStatusCondition(was.Status.Conditions, aiv1.ConditionRegistered)
+	b := meta.FindStatusCondition(is.Status.Conditions, aiv1.ConditionRegistered)
+	return (a == nil) != (b == nil) || a != nil && (a.Status != b.Status || a.Reason != b.Reason || a.Message != b.Message)
 }
 
 // Child passes changes of a child that the operator has to mend or to report. A child that was there when the cache was

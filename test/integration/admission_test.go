@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 
@@ -8,17 +9,20 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/api/v1alpha1"
 )
 
 // smallest are the smallest legal specs.
 var smallest = map[string]string{
 	"AIModel":          `{modelName: abc, modelVersion: "1"}`,
 	"InferenceService": `{modelRef: {name: m}, runtime: {name: vllm}}`,
+	"ModelRegistry":    `{type: MLflow, url: "https://mlflow.example.com"}`,
 }
 
 var _ = ginkgo.Describe("Admission", func() {
@@ -44,6 +48,10 @@ var _ = ginkgo.Describe("Admission", func() {
 	for i := range rules {
 		rule := &rules[i]
 		ginkgo.It("keeps the rule that "+rule.kind+" "+rule.path+" "+rule.name(), func() {
+			admit := admit
+			if rule.before != "" {
+				admit = admitChangeOf(rule.kind, rule.before)
+			}
 			for _, spec := range rule.accept {
 				Expect(admit(rule.kind, spec)).To(Succeed(), spec)
 			}
@@ -130,9 +138,26 @@ func admit(kind, spec string, options ...client.CreateOption) error {
 	return k8s.Create(suiteCtx, object, append(options, client.DryRunAll)...)
 }
 
+// admitChangeOf creates an object with one spec, and tries to give it others.
+func admitChangeOf(kind, before string) func(kind, spec string, options ...client.CreateOption) error {
+	ginkgo.GinkgoHelper()
+	object := primary(kind, merged(smallest[kind], before))
+	object.SetNamespace(newNamespace())
+	create(object)
+	return func(_, spec string, _ ...client.CreateOption) error {
+		data, err := json.Marshal(map[string]any{"spec": merged(smallest[kind], spec)})
+		Expect(err).NotTo(HaveOccurred())
+		return k8s.Patch(suiteCtx, object.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.DryRunAll)
+	}
+}
+
 func primary(kind string, spec map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	object.SetGroupVersionKind(aiv1.GroupVersion.WithKind(kind))
+	version := aiv1.GroupVersion
+	if kind == "ModelRegistry" {
+		version = v1alpha1.GroupVersion
+	}
+	object.SetGroupVersionKind(version.WithKind(kind))
 	object.SetName("object")
 	return object
 }

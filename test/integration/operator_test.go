@@ -7,14 +7,17 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/aimodel-operator/aimodel-operator/internal/connections"
 	"github.com/aimodel-operator/aimodel-operator/internal/setup"
 )
 
@@ -42,6 +45,12 @@ type operatorSettings struct {
 	faults interceptor.Funcs
 	// config is how to reach the API server: as an administrator, by default.
 	config *rest.Config
+	// cluster is the identity of the cluster, if it shall be another.
+	cluster string
+	// defaultRegistry is the registry of models that name none.
+	defaultRegistry types.NamespacedName
+	// backend makes the backends of model registries.
+	backend func(connections.Factory) connections.Factory
 }
 
 // startOperator returns when the caches of the new operator are filled.
@@ -62,8 +71,14 @@ func startOperator(settings operatorSettings) *operator {
 
 	var ctx context.Context
 	ctx, o.cancel = context.WithCancel(suiteCtx)
-	mgr, err := setup.ManagerWith(ctx, config, options, func(c client.Client) client.Client {
-		return interceptor.NewClient(unwatched{c}, settings.faults)
+	options.RegistryCheckInterval = 4 * time.Second
+	if settings.cluster != "" {
+		options.ClusterID = settings.cluster
+	}
+	options.DefaultRegistry = settings.defaultRegistry
+	mgr, err := setup.ManagerWith(ctx, config, options, setup.Seams{
+		Client:  func(c client.Client) client.Client { return interceptor.NewClient(unwatched{c}, settings.faults) },
+		Backend: settings.backend,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	go func() { o.ended <- mgr.Start(ctx) }()

@@ -30,9 +30,16 @@ var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
 		config := accountConfig(home)
 		role := clusterRole("role.yaml", home+"-manager")
 		bind(home, "", role)
-		o := runOperator(operatorSettings{namespaces: []string{namespace}, config: config})
+		registries := newFakeRegistry()
+		o := runOperator(operatorSettings{namespaces: []string{namespace}, config: config, backend: registries.factory})
 
 		useEveryPermission(namespace)
+
+		of, entry := newRegistry(namespace, "main"), newModel(namespace, "entry", registered())
+		create(of, entry)
+		expectRegistered(entry)
+		remove(entry)
+		remove(of)
 
 		Expect(o.requests.forbidden()).To(BeEmpty())
 		Eventually(permissionsUsed).WithArguments(o).Should(Equal(permissions.Granted(role.Rules)))

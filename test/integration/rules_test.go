@@ -18,7 +18,9 @@ type rule struct {
 	// message tells the rules in CEL of one path apart.
 	message string
 	// at is the field that the error names, where it is not the path.
-	at             string
+	at string
+	// before is the spec that the others are to replace, for a rule about changes.
+	before         string
 	accept, reject []string
 }
 
@@ -104,7 +106,7 @@ func many(count int, element string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(element+", ", count), ", ") + "]"
 }
 
-var rules = slices.Concat(modelRules, serviceRules)
+var rules = slices.Concat(modelRules, serviceRules, registrationRules, registryRules)
 
 const (
 	imageRule  = "must be name:tag or name@sha256:digest"

@@ -118,7 +118,7 @@ func installCRDs() {
 func crdFiles() []string {
 	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
 	Expect(err).NotTo(HaveOccurred())
-	Expect(files).To(HaveLen(2))
+	Expect(files).To(HaveLen(3))
 	return files
 }
 
