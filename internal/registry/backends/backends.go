@@ -7,14 +7,18 @@ import (
 	"strings"
 
 	"github.com/aimodel-operator/aimodel-operator/internal/registry"
+	"github.com/aimodel-operator/aimodel-operator/internal/registry/kubeflow"
+	"github.com/aimodel-operator/aimodel-operator/internal/registry/mlflow"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry/oci"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry/webhook"
 )
 
 // factories has the backend of each kind.
 var factories = map[string]factory{
-	registry.KindOCI:     backend(oci.New),
-	registry.KindWebhook: backend(webhook.New),
+	registry.KindMLflow:   backend(mlflow.New),
+	registry.KindKubeflow: backend(kubeflow.New),
+	registry.KindOCI:      backend(oci.New),
+	registry.KindWebhook:  backend(webhook.New),
 }
 
 type factory = func(registry.Config) (registry.Backend, error)
