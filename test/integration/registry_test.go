@@ -7,7 +7,10 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
@@ -54,6 +57,18 @@ func expectRegistered(models ...*aiv1.AIModel) {
 	}
 }
 
+// freeRegistrations takes the finalizers off what a spec leaves, since the operator that would do so has ended with it.
+func freeRegistrations(namespace string) {
+	for _, list := range []client.ObjectList{&aiv1.AIModelList{}, &v1alpha1.ModelRegistryList{}} {
+		Expect(k8s.List(suiteCtx, list, client.InNamespace(namespace))).To(Succeed())
+		Expect(meta.EachListItem(list, func(item runtime.Object) error {
+			object, ok := item.(client.Object)
+			Expect(ok).To(BeTrue())
+			return client.IgnoreNotFound(k8s.Patch(suiteCtx, object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+		})).To(Succeed())
+	}
+}
+
 var _ = ginkgo.Describe("Model registries", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
 	ownOperators()
 
@@ -70,6 +85,7 @@ var _ = ginkgo.Describe("Model registries", ginkgo.Ordered, ginkgo.ContinueOnFai
 	}
 	ginkgo.BeforeEach(func() {
 		namespace, fake = newNamespace(), newFakeRegistry()
+		ginkgo.DeferCleanup(freeRegistrations, namespace)
 		model = newModel(namespace, "m", registered())
 		create(newRegistry(namespace, "main"))
 	})
@@ -118,7 +134,9 @@ var _ = ginkgo.Describe("Model registries", ginkgo.Ordered, ginkgo.ContinueOnFai
 		edit(model, func() { model.Spec.ModelVersion = "2" })
 		Eventually(fake.names).Should(ConsistOf("sentiment:2"))
 		expectRegistered(model)
-		edit(model, func() { model.Spec.Registry.RegisteredName, model.Spec.Registry.DeletionPolicy = "other", aiv1.DeletionArchive })
+		edit(model, func() {
+			model.Spec.Registry.RegisteredName, model.Spec.Registry.DeletionPolicy = "other", aiv1.DeletionArchive
+		})
 		Eventually(fake.names).Should(ConsistOf("sentiment:2", "other:2"))
 		Eventually(func() map[string]string { return fake.entry("sentiment:2").tags }).Should(HaveKeyWithValue(registry.MarkState, registry.StateArchived))
 		edit(model, func() { model.Spec.Registry.DeletionPolicy = aiv1.DeletionDelete })
@@ -273,6 +291,7 @@ var _ = ginkgo.Describe("Model registries", ginkgo.Ordered, ginkgo.ContinueOnFai
 
 	ginkgo.It("serve models that name none, if they are the default", func() {
 		home := newNamespace()
+		ginkgo.DeferCleanup(freeRegistrations, home)
 		create(newRegistry(home, "central"))
 		o := start(operatorSettings{namespaces: []string{namespace, home}, defaultRegistry: client.ObjectKey{Namespace: home, Name: "central"}})
 		model.Spec.Registry = &aiv1.Registry{}
