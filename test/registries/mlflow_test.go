@@ -30,13 +30,13 @@ func TestMLflow(t *testing.T) {
 	t.Run("more", func(t *testing.T) { mlflowAlone(t, server) })
 }
 
-func mlflowBackend(t *testing.T, url, workspace string) registry.Backend {
+func mlflowBackend(t *testing.T, address, workspace string) registry.Backend {
 	t.Helper()
 	client, err := registry.NewHTTPClient(registry.Transport{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend, err := mlflow.New(registry.Config{URL: url, HTTPClient: client, Workspace: workspace})
+	backend, err := mlflow.New(registry.Config{URL: address, HTTPClient: client, Workspace: workspace})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,13 +165,9 @@ func (c client) deleteModel(ctx context.Context, name string) error {
 }
 
 // createVersion creates the next version of a registered model, each time that it is called.
-func (c client) createVersion(ctx context.Context, v version) (version, error) {
-	var got struct {
-		Version version `json:"model_version"`
-	}
-	err := c.call(ctx, "create the version", http.MethodPost, "model-versions/create", nil,
-		map[string]any{"name": v.Name, "source": v.Source, "description": v.Description, "tags": v.Tags}, &got)
-	return got.Version, err
+func (c client) createVersion(ctx context.Context, v version) error {
+	return c.call(ctx, "create the version", http.MethodPost, "model-versions/create", nil,
+		map[string]any{"name": v.Name, "source": v.Source, "description": v.Description, "tags": v.Tags}, nil)
 }
 
 func (c client) deleteVersion(ctx context.Context, v version) error {

@@ -142,11 +142,11 @@ func (b *Backend) create(ctx context.Context, r registry.Registration) ([]versio
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		v.Tags = append(v.Tags, tag{name, tags[name]})
 	}
-	_, err = b.createVersion(ctx, v)
+	err = b.createVersion(ctx, v)
 	if registry.AsError(err) != nil && registry.AsError(err).Reason == registry.Invalid && v.Source != placeholder(r) {
 		// MLflow refuses addresses of web servers, whole buckets and others, by rules that change with its version.
 		v.Source = placeholder(r)
-		_, err = b.createVersion(ctx, v)
+		err = b.createVersion(ctx, v)
 	}
 	if err != nil {
 		return nil, err
