@@ -195,8 +195,8 @@ const (
 	ConditionCleanedUp = "CleanedUp"
 )
 
-// Reasons of ConditionRegistered and ConditionCleanedUp. ReasonConflict says of them that the entry belongs to another owner, and ReasonInvalid that the
-// registry refuses what it shall store or that its ModelRegistry is wrong.
+// Reasons of ConditionRegistered and ConditionCleanedUp. ReasonConflict says of them that the entry belongs to another owner, and
+// ReasonInvalid that the registry refuses what it shall store or that its ModelRegistry is wrong.
 const (
 	// ReasonRegistered: the registry has what the object says.
 	ReasonRegistered = "Registered"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,7 +27,7 @@ func writeStatus(of *v1alpha1.ModelRegistry, err error, users []string) {
 	if !of.DeletionTimestamp.IsZero() {
 		released = conditions.False(v1alpha1.ReasonInUse, inUse(users))
 	}
-	list := append(of.Status.Conditions[:0:0], of.Status.Conditions...)
+	list := slices.Clone(of.Status.Conditions)
 	conditions.Put(&list, of.Generation, v1alpha1.ConditionReady, ready)
 	conditions.Put(&list, of.Generation, v1alpha1.ConditionReachable, reachable)
 	conditions.Put(&list, of.Generation, v1alpha1.ConditionAuthorized, authorized)

@@ -80,7 +80,9 @@ func (p *pass) recordsToFinish() []aiv1.Registration {
 }
 
 // cleanPrevious cleans up entries of a model that stays, once what replaces them stands.
-func (p *pass) cleanPrevious(ctx context.Context, status *aiv1.RegistryStatus, registered conditions.Outcome, result ctrl.Result) (ctrl.Result, error) {
+func (p *pass) cleanPrevious(
+	ctx context.Context, status *aiv1.RegistryStatus, registered conditions.Outcome, result ctrl.Result,
+) (ctrl.Result, error) {
 	left, hurdle, err := p.cleanAll(ctx, status.Previous)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -120,7 +122,9 @@ func (p *pass) cleanPrevious(ctx context.Context, status *aiv1.RegistryStatus, r
 }
 
 // blocked says in status what a cleanup waits for. Attempts moves only when the registry was asked.
-func (p *pass) blocked(ctx context.Context, status *aiv1.RegistryStatus, registered conditions.Outcome, hurdle obstacle, since metav1.Time) (ctrl.Result, error) {
+func (p *pass) blocked(
+	ctx context.Context, status *aiv1.RegistryStatus, registered conditions.Outcome, hurdle obstacle, since metav1.Time,
+) (ctrl.Result, error) {
 	p.memory.block(client.ObjectKeyFromObject(p.model))
 	next := &aiv1.RegistryStatus{}
 	if status != nil {
@@ -153,10 +157,12 @@ func (p *pass) blocked(ctx context.Context, status *aiv1.RegistryStatus, registe
 // givesUp says whether the cleanup ends without an end. Its reason is empty if it does not.
 func (p *pass) givesUp(ctx context.Context, hurdle obstacle, since time.Time) (obstacle, error) {
 	if why, ok := p.model.Annotations[aiv1.AnnotationSkipRegistryCleanup]; ok {
-		return obstacle{reason: aiv1.ReasonSkipped, message: fmt.Sprintf("the cleanup was skipped, for the reason %q", registry.OneLine(why))}, nil
+		message := fmt.Sprintf("the cleanup was skipped, for the reason %q", registry.OneLine(why))
+		return obstacle{reason: aiv1.ReasonSkipped, message: message}, nil
 	}
 	if timeout, policy := p.timeout(); time.Since(since) > timeout && policy != aiv1.CleanupBlock {
-		return obstacle{reason: aiv1.ReasonTimedOut, message: fmt.Sprintf("the cleanup did not succeed within %s: %s", timeout, hurdle.message)}, nil
+		message := fmt.Sprintf("the cleanup did not succeed within %s: %s", timeout, hurdle.message)
+		return obstacle{reason: aiv1.ReasonTimedOut, message: message}, nil
 	}
 	if hurdle.lost && !p.model.DeletionTimestamp.IsZero() {
 		ends, err := p.namespaceEnds(ctx)
@@ -281,7 +287,9 @@ func (p *pass) connect(ctx context.Context, record aiv1.Registration) (*connecti
 
 // unregister takes an entry out of its registry. The entry of another incarnation goes too if there is no other one: after a
 // restore from a backup, the entry still has the UID of before.
-func (p *pass) unregister(ctx context.Context, connection *connections.Connection, record aiv1.Registration, policy registry.DeletionPolicy) error {
+func (p *pass) unregister(
+	ctx context.Context, connection *connections.Connection, record aiv1.Registration, policy registry.DeletionPolicy,
+) error {
 	key := client.ObjectKeyFromObject(p.model)
 	what := p.Settings.Identify(p.model, record)
 	err := connection.Unregister(ctx, key, what, policy)

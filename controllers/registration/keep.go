@@ -80,7 +80,8 @@ func (p *pass) target(ctx context.Context) (*v1alpha1.ModelRegistry, *conditions
 		return no(aiv1.ReasonRegistryNotFound, "spec.registry.registryRef names no ModelRegistry, and the operator has no default one")
 	}
 	if p.Settings.Cluster == "" {
-		return no(aiv1.ReasonInvalid, "the operator may not read the namespace kube-system, which identifies the cluster: start it with --cluster-id")
+		return no(aiv1.ReasonInvalid,
+			"the operator may not read the namespace kube-system, which identifies the cluster: start it with --cluster-id")
 	}
 	of, err := p.registry(ctx, name)
 	switch {

@@ -150,7 +150,7 @@ func (c *Connections) secretOf(ctx context.Context, of *v1alpha1.ModelRegistry) 
 	err := c.Live.Get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("Secret %q of ModelRegistry %q: %w", name, of.Name, ErrSecretNotFound) //nolint:staticcheck // it begins with the name of a kind
+		return nil, fmt.Errorf("read Secret %q of ModelRegistry %q: %w", name, of.Name, ErrSecretNotFound)
 	case apierrors.IsForbidden(err):
 		return nil, registry.Errorf(registry.Unauthorized, "the operator may not read Secret %q in namespace %q: "+
 			"bind ClusterRole aimodel-operator-credentials-reader to its service account there", name, of.Namespace)
