@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,7 +142,7 @@ func TestRunFinishesAFolder(t *testing.T) {
 	if err := run(args); err != nil {
 		t.Fatal(err)
 	}
-	if second, _ := os.ReadFile(csv); string(second) != string(first) {
+	if second, _ := os.ReadFile(csv); !bytes.Equal(second, first) {
 		t.Error("the second run made something else")
 	}
 	write("manifests/models.yaml", strings.Replace(definition, "image:", "picture:", 1))

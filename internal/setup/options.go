@@ -80,7 +80,8 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas work at a time")
 	flags.StringVar(&o.LeaderElectNamespace, "leader-elect-namespace", o.LeaderElectNamespace,
 		"`namespace` of the lease; by default the operator's own")
-	flags.Func("watch-namespaces", "comma-separated `namespaces` to work in; by default those of WATCH_NAMESPACE, or else all", func(value string) error {
+	const namespaces = "comma-separated `namespaces` to work in; by default those of WATCH_NAMESPACE, or else all"
+	flags.Func("watch-namespaces", namespaces, func(value string) error {
 		o.Namespaces = splitNamespaces(value)
 		return nil
 	})
@@ -122,7 +123,8 @@ func (o *Options) Validate() error {
 	}
 	for _, namespace := range o.Namespaces {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-			return fmt.Errorf("--watch-namespaces or WATCH_NAMESPACE: %q is not the name of a namespace: %s", namespace, strings.Join(problems, "; "))
+			return fmt.Errorf("--watch-namespaces or WATCH_NAMESPACE: %q is not the name of a namespace: %s",
+				namespace, strings.Join(problems, "; "))
 		}
 	}
 	return nil

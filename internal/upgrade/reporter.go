@@ -23,7 +23,7 @@ const (
 	// interval is how often the causes are asked. They look into the cache only, so asking costs no request.
 	interval = 5 * time.Second
 
-	// ReasonIdle: nothing runs that an upgrade would hurt.
+	// ReasonIdle says that nothing runs that an upgrade would hurt.
 	ReasonIdle = "Idle"
 )
 

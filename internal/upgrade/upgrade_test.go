@@ -21,9 +21,9 @@ func conditionsOf(kind, status, reason string) []metav1.Condition {
 	return []metav1.Condition{{Type: kind, Status: metav1.ConditionStatus(status), Reason: reason}}
 }
 
-func modelWith(name string, leaving bool, finalizer string, conditions []metav1.Condition) *aiv1.AIModel {
+func modelWith(name string, leaving bool, finalizer string, reported []metav1.Condition) *aiv1.AIModel {
 	model := &aiv1.AIModel{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
-	model.Status.Conditions = conditions
+	model.Status.Conditions = reported
 	if finalizer != "" {
 		model.Finalizers = []string{finalizer}
 	}

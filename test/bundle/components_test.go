@@ -18,7 +18,8 @@ func TestComponents(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(root(t), "dist"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			dir, err := os.MkdirTemp(filepath.Join(root(t), "dist"), "component-")
+			dir, err := os.MkdirTemp( //nolint:usetesting // kustomize takes only paths inside the repository
+				filepath.Join(root(t), "dist"), "component-")
 			if err != nil {
 				t.Fatal(err)
 			}

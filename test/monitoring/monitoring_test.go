@@ -3,6 +3,7 @@
 package monitoring
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -39,7 +40,7 @@ func read(t *testing.T, file string) []byte {
 func metrics(t *testing.T) map[string][]string {
 	t.Helper()
 	known := map[string][]string{}
-	section := regexp.MustCompile("(?ms)^### (aimodel_operator_\\w+)$(.*?)(?:\\z|^##)")
+	section := regexp.MustCompile("(?ms)^### (aimodel_operator_\\w+)$(.*?)(?:\\z|^##)") //nolint:gocritic // with (?m), ^ begins a line
 	label := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
 	page := strings.ReplaceAll(string(read(t, metricsPage)), "\n### ", "\n##\n### ")
 	for _, found := range section.FindAllStringSubmatch(page, -1) {
@@ -114,7 +115,8 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"a histogram's own name": "aimodel_operator_step_duration_seconds",
 	} {
 		inner := &testing.T{}
-		if check(inner, known, name, expression); !inner.Failed() {
+		check(inner, known, name, expression)
+		if !inner.Failed() {
 			t.Errorf("%s: nothing is found in %s", name, expression)
 		}
 	}
@@ -288,7 +290,7 @@ func TestPrometheusRuleHasTheSameGroups(t *testing.T) {
 	}
 	want, _ := json.Marshal(plain.Groups)
 	got, _ := json.Marshal(rule.Spec.Groups)
-	if rule.Kind != "PrometheusRule" || string(got) != string(want) {
+	if rule.Kind != "PrometheusRule" || !bytes.Equal(got, want) {
 		t.Errorf("a %s of %s, want %s", rule.Kind, got, want)
 	}
 }
