@@ -100,8 +100,11 @@ var _ = ginkgo.Describe("An InferenceService", func() {
 		Eventually(func() []string { _ = refresh(service); return recorded(service) }).Should(
 			ConsistOf(append(plain, "HorizontalPodAutoscaler/s-server", "PodDisruptionBudget/s-server")))
 
-		edit(service, func() { service.Spec.Autoscaling, service.Spec.Replicas = nil, ptr.To[int32](1) })
-		expectGone(autoscalerOf(namespace, "s-server"), budgetOf(namespace, "s-server"))
+		// One after the other: for as long as there is an autoscaler, it may write the number of replicas.
+		edit(service, func() { service.Spec.Autoscaling = nil })
+		expectGone(autoscalerOf(namespace, "s-server"))
+		edit(service, func() { service.Spec.Replicas = ptr.To[int32](1) })
+		expectGone(budgetOf(namespace, "s-server"))
 		expectReady(service)
 		Expect(children(service)).To(Equal(plain))
 		Expect(recorded(service)).To(Equal(plain))

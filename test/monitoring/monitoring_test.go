@@ -40,7 +40,7 @@ func read(t *testing.T, file string) []byte {
 func metrics(t *testing.T) map[string][]string {
 	t.Helper()
 	known := map[string][]string{}
-	section := regexp.MustCompile("(?ms)^### (aimodel_operator_\\w+)$(.*?)(?:\\z|^##)") //nolint:gocritic // with (?m), ^ begins a line
+	section := regexp.MustCompile(`(?ms)^### (aimodel_operator_\w+)$(.*?)(?:\z|^##)`) //nolint:gocritic // with (?m), ^ begins a line
 	label := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
 	page := strings.ReplaceAll(string(read(t, metricsPage)), "\n### ", "\n##\n### ")
 	for _, found := range section.FindAllStringSubmatch(page, -1) {
