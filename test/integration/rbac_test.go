@@ -2,6 +2,7 @@ package integration
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
@@ -92,6 +93,16 @@ var _ = ginkgo.Describe("The permissions of a running operator", func() {
 		secretive := newModel(namespace, "secretive", withImage, withSecret("keys", ""))
 		create(secretive)
 		expectReady(secretive)
+
+		// The simplest registry that there is: it takes everything.
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		ginkgo.DeferCleanup(server.Close)
+		of, entry := newRegistry(namespace, "main"), newModel(namespace, "entry", registered())
+		of.Spec.URL = server.URL
+		create(of, entry)
+		expectRegistered(entry)
+		remove(entry)
+		remove(of)
 	})
 })
 

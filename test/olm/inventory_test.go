@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
 
 // passing are kinds that come and go by themselves: what reports, and what Kubernetes and the Lifecycle Manager keep for
@@ -56,9 +58,23 @@ func inventory(but ...string) map[string]bool {
 
 // leftAfterUninstall is what an installation in a namespace leaves there and in the cluster. docs/bundle.md tells users.
 func leftAfterUninstall(namespace string) []string {
-	return []string{
-		"customresourcedefinitions.apiextensions.k8s.io aimodels.ai.example.com",
-		"customresourcedefinitions.apiextensions.k8s.io inferenceservices.ai.example.com",
+	left := []string{
 		"leases.coordination.k8s.io " + namespace + "/aimodel-operator.ai.example.com",
+		"operators.operators.coreos.com " + packageName + "." + namespace,
+		"clusterroles.rbac.authorization.k8s.io aimodel-operator-metrics-reader",
 	}
+	for _, kind := range []struct{ name, plural, version string }{
+		{"aimodel", "aimodels", "v1"}, {"inferenceservice", "inferenceservices", "v1"}, {"modelregistry", "modelregistries", "v1alpha1"},
+	} {
+		definition := kind.plural + "." + aiv1.Group
+		left = append(left, "customresourcedefinitions.apiextensions.k8s.io "+definition)
+		for _, role := range []string{"editor", "viewer"} {
+			left = append(left, "clusterroles.rbac.authorization.k8s.io aimodel-operator-"+kind.name+"-"+role+"-role")
+		}
+		// The Lifecycle Manager makes these for every definition that it installs.
+		for _, role := range []string{"admin", "edit", "view", "crdview"} {
+			left = append(left, "clusterroles.rbac.authorization.k8s.io "+definition+"-"+kind.version+"-"+role)
+		}
+	}
+	return left
 }

@@ -3,11 +3,11 @@ package olm
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/upgrade"
 	"github.com/aimodel-operator/aimodel-operator/test/permissions"
 	"github.com/aimodel-operator/aimodel-operator/test/process"
 )
@@ -64,35 +65,41 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 		expectReady(model, service)
 	})
 
-	ginkgo.It("is not upgraded while Upgradeable is False, and restarts no pod of a user when it is", func() {
-		served := running(user)
-		Expect(served).To(HaveLen(2 + 3))
-		say := func(status string) {
-			condition := everywhere.condition(previous)
-			edit(condition, func() {
-				Expect(unstructured.SetNestedSlice(condition.Object, []any{map[string]any{
-					"type": "Upgradeable", "status": status, "reason": "Tested", "message": "as the test says",
-					"lastTransitionTime": "2026-01-01T00:00:00Z",
-				}}, "spec", "overrides")).To(Succeed())
-			})
+	ginkgo.It("is not upgraded while a model is rolled out, and restarts no pod of a user when it is", func() {
+		ginkgo.By("waiting while a model is rolled out, as the operator says itself")
+		edit(service, func() {
+			service.Spec.ChartValues = &runtime.RawExtension{Raw: []byte(
+				`{"podAnnotations": {"localkube.dev/behavior": "slow-start", "localkube.dev/delay": "40s"}}`)}
+		})
+		upgradeable := func(b bundle) func() string {
+			return func() string {
+				condition := everywhere.condition(b)
+				Expect(refresh(condition)).To(Succeed())
+				list, _, _ := unstructured.NestedSlice(condition.Object, "spec", "conditions")
+				for _, entry := range list {
+					if said, ok := entry.(map[string]any); ok && said["type"] == "Upgradeable" {
+						return fmt.Sprint(said["status"], " ", said["reason"])
+					}
+				}
+				return ""
+			}
 		}
-		say("False")
+		Eventually(upgradeable(previous)).Should(Equal("False " + upgrade.ReasonRollingOut))
 		everywhere.approve(current)
 		everywhere.expectPhase(current, "Pending", "OperatorConditionNotUpgradeable")
-		Consistently(func() string {
-			csv := everywhere.csv(current)
-			Expect(refresh(csv)).To(Succeed())
-			return text(csv, "status", "phase")
-		}).Should(Equal("Pending"))
 		Expect(old.process.Running()).To(Succeed())
+		expectReady(service)
+		served := running(user)
+		Expect(served).To(HaveLen(2 + 3))
 
-		say("True")
+		ginkgo.By("going on when that is done")
 		everywhere.expectSucceeded(current)
 		Eventually(func() error { return refresh(everywhere.csv(previous)) }).WithTimeout(managed).Should(MatchError(ContainSubstring("not found")))
 		old.stop()
 		successor = everywhere.start(current)
 		expectReady(model, service)
 		Consistently(running).WithArguments(user).Should(Equal(served))
+		Eventually(upgradeable(current)).Should(Equal("True " + upgrade.ReasonIdle))
 
 		ginkgo.By("and goes on serving what is asked of it after that")
 		edit(model, func() { *model.Spec.Replicas = 3 })
@@ -120,6 +127,7 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 
 	ginkgo.DescribeTable("passes the scorecard test", func(name string) {
 		namespace := newNamespace("scorecard")
+		ginkgo.DeferCleanup(func() { remove(namespaceOf(namespace)) })
 		result := scorecard(namespace, name)
 		Expect(result.State).To(Equal("pass"), "%v", result)
 		Expect(result.Log).NotTo(BeEmpty())
@@ -146,7 +154,9 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 		Expect(used.Sorted()).To(Equal(permissions.Granted(rulesOf(current))))
 
 		ginkgo.By("and the scorecard tests fail without it")
-		result := scorecard(newNamespace("scorecard"), "sample-available", "--timeout=3s")
+		namespace := newNamespace("scorecard")
+		ginkgo.DeferCleanup(func() { remove(namespaceOf(namespace)) })
+		result := scorecard(namespace, "sample-available", "--timeout=3s")
 		Expect(result.State).To(Equal("fail"))
 		Expect(result.Errors).To(ConsistOf(ContainSubstring("does the operator run")))
 		successor = everywhere.start(current)
@@ -157,18 +167,16 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 		everywhere.uninstall(current)
 		successor.stop()
 		remove(lifecycleObject("OperatorGroup", everywhere.namespace, packageName))
-		// What docs/bundle.md says is left.
-		var left []string
-		Eventually(func() []string {
-			left = nil
+		left := func() []string {
+			var found []string
 			for object := range inventory(user) {
 				if !before[object] {
-					left = append(left, object)
+					found = append(found, object)
 				}
 			}
-			slices.Sort(left)
-			return left
-		}).WithTimeout(managed).Should(ConsistOf(leftAfterUninstall(everywhere.namespace)))
+			return found
+		}
+		Eventually(left).WithTimeout(managed).Should(ConsistOf(leftAfterUninstall(everywhere.namespace)))
 		Consistently(running).WithArguments(user).Should(Equal(served))
 		Expect(refresh(model)).To(Succeed())
 		Expect(refresh(service)).To(Succeed())
@@ -177,8 +185,23 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 		remove(service)
 		remove(model)
 		Eventually(running).WithArguments(user).Should(BeEmpty())
+
+		ginkgo.By("and nothing is left when the rest is deleted as the documentation says")
+		kubectl("delete", "crd", "aimodels.ai.example.com", "inferenceservices.ai.example.com", "modelregistries.ai.example.com")
+		kubectl("delete", "clusterrole", "-l", "app.kubernetes.io/part-of=aimodel-operator")
+		kubectl("delete", "operators.operators.coreos.com", packageName+"."+everywhere.namespace)
+		kubectl("delete", "namespace", everywhere.namespace)
+		Eventually(left).WithTimeout(managed).Should(BeEmpty())
 	})
 })
+
+func kubectl(args ...string) {
+	ginkgo.GinkgoHelper()
+	command := exec.CommandContext(suiteCtx, kube.Kubectl, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+kube.Kubeconfig)
+	output, err := command.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(output))
+}
 
 // scorecardResult is one of the results that cmd/scorecard prints.
 type scorecardResult struct {

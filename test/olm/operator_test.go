@@ -3,10 +3,12 @@ package olm
 import (
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -28,11 +30,36 @@ const deploymentName = "aimodel-operator-controller-manager"
 type operator struct {
 	// user is who the operator is to the API server.
 	user string
-	// kubeconfig reaches the API server as that user.
-	kubeconfig string
-	metrics    string
+	// metrics is the address that it serves them on.
+	metrics string
 
 	process *process.Process
+}
+
+// mountAccount runs a program that sees the files of a ServiceAccount where a pod sees them.
+const mountAccount = `mount -t tmpfs none /var/run
+mkdir -p /var/run/secrets/kubernetes.io
+cp -r "$0" /var/run/secrets/kubernetes.io/serviceaccount
+exec "$@"`
+
+// accountFiles is a folder with what a pod of a ServiceAccount finds in /var/run/secrets/kubernetes.io/serviceaccount.
+func accountFiles(account *corev1.ServiceAccount) string {
+	ginkgo.GinkgoHelper()
+	config := configOf(account)
+	certificates := config.CAData
+	if len(certificates) == 0 {
+		var err error
+		certificates, err = os.ReadFile(config.CAFile)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	folder := filepath.Join(scratch, account.Namespace+"-"+account.Name)
+	Expect(os.MkdirAll(folder, 0o700)).To(Succeed())
+	for name, content := range map[string][]byte{
+		"ca.crt": certificates, "token": []byte(config.BearerToken), "namespace": []byte(account.Namespace),
+	} {
+		Expect(os.WriteFile(filepath.Join(folder, name), content, 0o600)).To(Succeed())
+	}
+	return folder
 }
 
 // start runs what the pod of a version would run, and returns when it is ready. Whoever starts it stops it.
@@ -40,21 +67,19 @@ func (i *installation) start(b bundle) *operator {
 	ginkgo.GinkgoHelper()
 	pod := i.pod(b)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: pod.Spec.ServiceAccountName}}
-	o := &operator{
-		user:       "system:serviceaccount:" + account.Namespace + ":" + account.Name,
-		kubeconfig: kubeconfigOf(account),
-		metrics:    freeAddress(),
-	}
+	o := &operator{user: "system:serviceaccount:" + account.Namespace + ":" + account.Name, metrics: freeAddress()}
 	probes := freeAddress()
 	container := &pod.Spec.Containers[0]
 	Expect(container.Name).To(Equal("manager"))
-	environment := append(environmentOf(pod, container), "KUBECONFIG="+o.kubeconfig)
-	// The addresses are those of this machine, and the namespace is what a pod reads from a file.
-	args := append(append([]string{}, container.Args...),
-		"--metrics-bind-address="+o.metrics, "--health-probe-bind-address="+probes, "--leader-elect-namespace="+i.namespace)
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(kube.Config.Host, "https://"))
+	Expect(err).NotTo(HaveOccurred())
+	environment := append(environmentOf(pod, container), "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port)
 	program, err := process.Binary("manager")
 	Expect(err).NotTo(HaveOccurred())
-	o.process, err = process.Start(filepath.Join(logs, "manager-"+i.namespace+".log"), environment, program, args...)
+	// What the pod has that this machine has not are the files of its account, and ports of its own.
+	args := append([]string{"-m", "sh", "-ec", mountAccount, accountFiles(account), program}, container.Args...)
+	o.process, err = process.Start(filepath.Join(logs, "manager-"+i.namespace+".log"), environment, "unshare",
+		append(args, "--metrics-bind-address="+o.metrics, "--health-probe-bind-address="+probes)...)
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func(g Gomega) {
 		if err := o.process.Running(); err != nil {

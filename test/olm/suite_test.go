@@ -1,8 +1,8 @@
 // Package olm installs the operator from its bundle the way the Operator Lifecycle Manager does, with that manager's own two
 // operators as local processes: a catalog is served, a Subscription asks for the package, and what comes of it is looked at.
 // Nodes are simulated, so the pod that the Deployment of the operator gets runs nothing: the suite runs bin/manager in its
-// place, with the pod's arguments and variables and a token of the pod's service account, and so with no permission but those
-// that the bundle brings.
+// place, with the pod's arguments, variables and files, among them a token of its service account, and so with no permission but
+// those that the bundle brings.
 //
 // Settings, as environment variables: OLM_BUNDLE is the folder of the bundle, by default the repository's. OLM_LOGS is a
 // folder that keeps the logs.
@@ -66,6 +66,9 @@ func TestOLM(t *testing.T) {
 	tests = t
 	if os.Getenv("KUBECONFIG") != "" {
 		t.Skip("SKIPPED, ALL OF IT: the suite starts a Lifecycle Manager of its own and needs a control plane of its own: unset KUBECONFIG")
+	}
+	if output, err := exec.CommandContext(suiteCtx, "unshare", "-m", "true").CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED, ALL OF IT: a process cannot be given the files that a pod has: unshare -m: %v: %s. It can on Linux, as root.", err, output)
 	}
 	RegisterFailHandler(ginkgo.Fail)
 	SetDefaultEventuallyTimeout(soon)
