@@ -1,6 +1,9 @@
 package v1
 
 import (
+	"slices"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -182,6 +185,13 @@ type CleanupStatus struct {
 // FinalizerRegistryCleanup keeps an object until its entries in registries are cleaned up. Only objects with something to clean
 // have it.
 const FinalizerRegistryCleanup = Group + "/registry-cleanup"
+
+// IsBeingCleanedUp says whether an object is being deleted and one of the operator's own finalizers keeps it.
+func IsBeingCleanedUp(object metav1.Object) bool {
+	return !object.GetDeletionTimestamp().IsZero() && slices.ContainsFunc(object.GetFinalizers(), func(finalizer string) bool {
+		return strings.HasPrefix(finalizer, Group+"/")
+	})
+}
 
 // AnnotationSkipRegistryCleanup lets an object that is being deleted go without a cleanup. Its value says why.
 const AnnotationSkipRegistryCleanup = Group + "/skip-registry-cleanup"

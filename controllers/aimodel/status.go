@@ -1,8 +1,6 @@
 package aimodel
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
@@ -28,13 +26,15 @@ func registered(model *aiv1.AIModel) conditions.Outcome {
 	if model.Spec.Registry == nil || !model.Spec.Registry.Required {
 		return conditions.Outcome{}
 	}
-	found := meta.FindStatusCondition(model.Status.Conditions, aiv1.ConditionRegistered)
+	found := conditions.Of(model.Status.Conditions, aiv1.ConditionRegistered)
 	// The generation of the condition tells too little: it moves with every scaling.
-	if found == nil || model.Status.Registry == nil || model.Status.Registry.ModelVersion != model.Spec.ModelVersion {
-		if found != nil && found.Status != "True" {
-			return conditions.False(found.Reason, found.Message)
-		}
+	current := model.Status.Registry != nil && model.Status.Registry.ModelVersion == model.Spec.ModelVersion
+	switch {
+	case found.Status == "", found.IsTrue() && !current:
 		return conditions.False(aiv1.ReasonRegistering, "the model is not registered yet")
+	case !current:
+		return conditions.False(found.Reason, found.Message)
+	default:
+		return found
 	}
-	return conditions.Outcome{Status: found.Status, Reason: found.Reason, Message: found.Message}
 }

@@ -220,39 +220,35 @@ func (p *pass) clean(ctx context.Context, record aiv1.Registration) (*obstacle, 
 	if wanted := p.model.Spec.Registry; wanted != nil {
 		policy = wanted.DeletionPolicy
 	}
+	// To leave an entry needs nobody.
+	needed := func(hurdle *obstacle) *obstacle {
+		if policy == aiv1.DeletionOrphan {
+			return nil
+		}
+		return hurdle
+	}
 	connection, hurdle, err := p.connect(ctx, record)
 	if err != nil {
 		return nil, nil, err
 	}
-	if hurdle == nil {
-		err := p.unregister(ctx, connection, record, registry.DeletionPolicy(policy))
-		if connections.Refused(err) {
-			hurdle = &obstacle{reason: aiv1.ReasonInProgress, message: "other calls to the registry come first", retry: fallback}
-			if pause := connection.OpenFor(); pause > 0 {
-				if policy == aiv1.DeletionOrphan {
-					return nil, nil, nil
-				}
-				hurdle.reason, hurdle.message, hurdle.retry = aiv1.ReasonUnreachable, err.Error(), pause
-			}
-			return hurdle, nil, nil
-		}
-		if err == nil {
-			return nil, nil, nil
-		}
-		problem, err := asProblem(err)
-		if err != nil {
-			return nil, nil, err
-		}
-		hurdle = &obstacle{reason: string(problem.Reason), message: problem.Error(), asked: true}
-		if policy == aiv1.DeletionOrphan {
-			hurdle = nil // to leave an entry needs nobody
-		}
-		return hurdle, problem, nil
+	if hurdle != nil {
+		return needed(hurdle), nil, nil
 	}
-	if policy == aiv1.DeletionOrphan {
+	err = p.unregister(ctx, connection, record, registry.DeletionPolicy(policy))
+	if err == nil {
 		return nil, nil, nil
 	}
-	return hurdle, nil, nil
+	if connections.Refused(err) {
+		if pause := connection.OpenFor(); pause > 0 {
+			return needed(&obstacle{reason: aiv1.ReasonUnreachable, message: err.Error(), retry: pause}), nil, nil
+		}
+		return &obstacle{reason: aiv1.ReasonInProgress, message: "other calls to the registry come first", retry: fallback}, nil, nil
+	}
+	problem, err := asProblem(err)
+	if err != nil {
+		return nil, nil, err
+	}
+	return needed(&obstacle{reason: string(problem.Reason), message: problem.Error(), asked: true}), problem, nil
 }
 
 // connect opens the registry of a record, or the connection that there was to it.

@@ -7,10 +7,8 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/serving"
 )
-
-// maxNote is less than the longest note that the API server takes.
-const maxNote = 1000
 
 // Actions of events.
 const (
@@ -39,7 +37,7 @@ func record(recorder events.EventRecorder, before, after *aiv1.AIModel) {
 		if note == "" {
 			note = registeredNote(after.Status.Registry)
 		}
-		send(recorder, after, kind, is.Reason, told.action, note)
+		serving.Send(recorder, after, serving.Event{Type: kind, Reason: is.Reason, Action: told.action, Note: note})
 	}
 }
 
@@ -52,12 +50,5 @@ func registeredNote(status *aiv1.RegistryStatus) string {
 
 // givenUpEvent tells that entries stay in a registry that were to be taken out of it.
 func givenUpEvent(recorder events.EventRecorder, model *aiv1.AIModel, reason, why string) {
-	send(recorder, model, corev1.EventTypeWarning, reason, actionCleanUp, why)
-}
-
-func send(recorder events.EventRecorder, model *aiv1.AIModel, kind, reason, action, note string) {
-	if len(note) > maxNote {
-		note = note[:maxNote] + "..."
-	}
-	recorder.Eventf(model, nil, kind, reason, action, "%s", note)
+	serving.Send(recorder, model, serving.Event{Type: corev1.EventTypeWarning, Reason: reason, Action: actionCleanUp, Note: why})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,11 +43,7 @@ func (p *pass) writeStatus(ctx context.Context, status *aiv1.RegistryStatus, now
 
 // outcomeOf is what a condition says now. Without a status if it is not there.
 func (p *pass) outcomeOf(kind string) conditions.Outcome {
-	found := meta.FindStatusCondition(p.model.Status.Conditions, kind)
-	if found == nil {
-		return conditions.Outcome{}
-	}
-	return conditions.Outcome{Status: found.Status, Reason: found.Reason, Message: found.Message}
+	return conditions.Of(p.model.Status.Conditions, kind)
 }
 
 // settled is CleanedUp where nothing is left to clean up: it stays only to tell of a cleanup that was given up.

@@ -142,6 +142,15 @@ func (s *session) find(ctx context.Context, argument string) (access.Object, err
 	return access.Find(ctx, reader, namespace, argument)
 }
 
+// namespaceOr is the namespace of the flags, or empty, for all namespaces, if all is asked for.
+func (s *session) namespaceOr(all bool) (string, error) {
+	namespace, err := s.Namespace()
+	if all {
+		namespace = ""
+	}
+	return namespace, err
+}
+
 // completeNames completes the name of an object. A cluster that does not answer completes nothing.
 func (s *session) completeNames(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

@@ -59,12 +59,9 @@ func (s *session) statusCommand() *cobra.Command {
 		Example: "  kubectl aimodel status -A\n  kubectl aimodel status -o wide\n  kubectl aimodel status -A -o json | jq '.totals'",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			namespace, err := s.Namespace()
+			namespace, err := s.namespaceOr(all)
 			if err != nil {
 				return err
-			}
-			if all {
-				namespace = ""
 			}
 			reader, err := s.Client()
 			if err != nil {

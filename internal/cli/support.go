@@ -25,12 +25,9 @@ func (s *session) supportBundleCommand() *cobra.Command {
 		Example: "  kubectl aimodel support-bundle -n team-a\n  kubectl aimodel support-bundle -A --file bundle.tar.gz",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			namespace, err := s.Namespace()
+			namespace, err := s.namespaceOr(all)
 			if err != nil {
 				return err
-			}
-			if all {
-				namespace = ""
 			}
 			found := versions{Plugin: s.Version}
 			if err := s.askVersions(c, &found); err != nil {

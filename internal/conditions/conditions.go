@@ -36,6 +36,15 @@ func Unknown(reason, message string) Outcome {
 	return Outcome{metav1.ConditionUnknown, reason, message}
 }
 
+// Of is the outcome that a condition of that type has in a list. It is the zero Outcome if there is none.
+func Of(list []metav1.Condition, kind string) Outcome {
+	found := meta.FindStatusCondition(list, kind)
+	if found == nil {
+		return Outcome{}
+	}
+	return Outcome{found.Status, found.Reason, found.Message}
+}
+
 // IsTrue says whether the outcome is good.
 func (o Outcome) IsTrue() bool { return o.Status == metav1.ConditionTrue }
 
@@ -65,11 +74,7 @@ func Write(object Object, set Set) {
 	write(aiv1.ConditionApplied, set.Applied)
 	write(aiv1.ConditionAvailable, set.Available)
 	write(aiv1.ConditionProgressing, set.Progressing)
-	if set.Scaling == (Outcome{}) {
-		meta.RemoveStatusCondition(&list, aiv1.ConditionScalingActive)
-	} else {
-		write(aiv1.ConditionScalingActive, set.Scaling)
-	}
+	Put(&list, object.GetGeneration(), aiv1.ConditionScalingActive, set.Scaling)
 	object.SetConditions(list)
 }
 

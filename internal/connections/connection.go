@@ -3,7 +3,6 @@ package connections
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +19,7 @@ const requestsPerCall = 4
 type Connection struct {
 	kind    string
 	backend registry.Backend
-	guard   *guard.Guard
+	guard   *guard.Guard[types.NamespacedName]
 	timeout time.Duration
 	// stale makes the next Open read the Secret again.
 	stale func()
@@ -31,7 +30,7 @@ type Connection struct {
 // guard.ErrOpen.
 func (c *Connection) Register(ctx context.Context, object types.NamespacedName, what registry.Registration) (registry.Entry, error) {
 	var entry registry.Entry
-	err := c.guard.Do(ctx, object.String(), func(ctx context.Context) error {
+	err := c.guard.Do(ctx, object, func(ctx context.Context) error {
 		return c.timed(ctx, "register", func(ctx context.Context) (err error) {
 			entry, err = c.backend.Register(ctx, what)
 			return err
@@ -44,7 +43,7 @@ func (c *Connection) Register(ctx context.Context, object types.NamespacedName, 
 func (c *Connection) Unregister(
 	ctx context.Context, object types.NamespacedName, what registry.Registration, policy registry.DeletionPolicy,
 ) error {
-	return c.guard.Do(ctx, object.String(), func(ctx context.Context) error {
+	return c.guard.Do(ctx, object, func(ctx context.Context) error {
 		return c.timed(ctx, "unregister", func(ctx context.Context) error { return c.backend.Unregister(ctx, what, policy) })
 	})
 }
@@ -83,9 +82,3 @@ func result(err error) string {
 
 // Refused says whether the guard did not let the call run.
 func Refused(err error) bool { return errors.Is(err, guard.ErrBusy) || errors.Is(err, guard.ErrOpen) }
-
-// ParseKey is the inverse of types.NamespacedName's String.
-func ParseKey(key string) types.NamespacedName {
-	namespace, name, _ := strings.Cut(key, string(types.Separator))
-	return types.NamespacedName{Namespace: namespace, Name: name}
-}

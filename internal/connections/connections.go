@@ -56,7 +56,7 @@ type slot struct {
 	generation int64
 	secret     string // the UID and resource version of the Secret that was used
 	readAt     time.Time
-	guard      *guard.Guard
+	guard      *guard.Guard[types.NamespacedName]
 	connection *Connection
 }
 
@@ -68,7 +68,7 @@ func (c *Connections) Open(ctx context.Context, of *v1alpha1.ModelRegistry, clea
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.uid != of.UID {
-		s.uid, s.generation, s.connection, s.guard = of.UID, 0, nil, guard.New(inFlight, c.wakeText)
+		s.uid, s.generation, s.connection, s.guard = of.UID, 0, nil, guard.New(inFlight, c.wake)
 	}
 	current := s.connection != nil && s.generation == of.Generation
 	if current && time.Since(s.readAt) < secretTTL {
@@ -201,8 +201,8 @@ func (c *Connections) connect(of *v1alpha1.ModelRegistry, secret *corev1.Secret,
 	return connection, nil
 }
 
-func (c *Connections) wakeText(key string) {
+func (c *Connections) wake(object types.NamespacedName) {
 	if c.Wake != nil {
-		c.Wake(ParseKey(key))
+		c.Wake(object)
 	}
 }

@@ -143,10 +143,9 @@ func (c *ownerCount) add(object owner, now time.Time) {
 		of.reason = other
 	}
 	c.verdicts[of]++
-	deleted := object.GetDeletionTimestamp()
-	if !deleted.IsZero() && slices.ContainsFunc(object.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, aiv1.Group+"/") }) {
+	if aiv1.IsBeingCleanedUp(object) {
 		c.pending++
-		c.oldest = max(c.oldest, now.Sub(deleted.Time))
+		c.oldest = max(c.oldest, now.Sub(object.GetDeletionTimestamp().Time))
 	}
 }
 

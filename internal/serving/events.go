@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
@@ -35,16 +36,16 @@ var onTheWay = map[string]bool{
 // about, as events, and adds the phases of a start to the metrics.
 func Record(recorder events.EventRecorder, owner Owner, before []metav1.Condition, scope *Scope) {
 	if event := readyEvent(before, owner.GetConditions()); event != nil {
-		send(recorder, owner, *event)
+		Send(recorder, owner, *event)
 	}
 	if event := scalingEvent(before, owner.GetConditions()); event != nil {
-		send(recorder, owner, *event)
+		Send(recorder, owner, *event)
 	}
 	if scope.phases != nil {
 		observe(scope.Kind, scope.phases)
 	}
 	for _, event := range changeEvents(scope.changes) {
-		send(recorder, owner, event)
+		Send(recorder, owner, event)
 	}
 }
 
@@ -114,10 +115,11 @@ func changeEvents(changes []apply.Change) []Event {
 	return all
 }
 
-func send(recorder events.EventRecorder, owner Owner, event Event) {
+// Send sends an event about an object, with no more of its note than the API server takes.
+func Send(recorder events.EventRecorder, about runtime.Object, event Event) {
 	note := event.Note
 	if len(note) > maxNote {
 		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
 	}
-	recorder.Eventf(owner, nil, event.Type, event.Reason, event.Action, "%s", note)
+	recorder.Eventf(about, nil, event.Type, event.Reason, event.Action, "%s", note)
 }

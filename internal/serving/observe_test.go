@@ -193,7 +193,7 @@ func TestEvents(t *testing.T) {
 func TestALongNoteIsCut(t *testing.T) {
 	for _, message := range []string{strings.Repeat("x", 5000), "a" + strings.Repeat("🦙", 2000), "ab" + strings.Repeat("🦙", 2000)} {
 		recorder := &sent{}
-		send(recorder, &aiv1.AIModel{}, Event{Note: message})
+		Send(recorder, &aiv1.AIModel{}, Event{Note: message})
 		if note := recorder.events[0].Note; len(note) > maxNote || !utf8.ValidString(note) || !strings.HasSuffix(note, "...") {
 			t.Errorf("a note of %d bytes that ends with %q", len(note), note[len(note)-8:])
 		}

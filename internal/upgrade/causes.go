@@ -3,13 +3,12 @@ package upgrade
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 )
 
 // Reasons why the operator should not be replaced now.
@@ -30,34 +29,19 @@ type reported interface {
 // Rollouts holds an upgrade back while a rollout makes progress.
 func Rollouts(ctx context.Context, reader client.Reader) (reason, message string, err error) {
 	return first(ctx, reader, ReasonRollingOut, "is being rolled out", func(object reported) bool {
-		progressing := meta.FindStatusCondition(object.GetConditions(), aiv1.ConditionProgressing)
-		return object.GetDeletionTimestamp().IsZero() && progressing != nil &&
-			progressing.Status == metav1.ConditionTrue && progressing.Reason == aiv1.ReasonRollingOut
+		progressing := conditions.Of(object.GetConditions(), aiv1.ConditionProgressing)
+		return object.GetDeletionTimestamp().IsZero() && progressing.IsTrue() && progressing.Reason == aiv1.ReasonRollingOut
 	})
 }
 
 // Cleanups holds an upgrade back while one of the operator's own finalizers is at work.
 func Cleanups(ctx context.Context, reader client.Reader) (reason, message string, err error) {
 	return first(ctx, reader, ReasonCleaningUp, "is being cleaned up", func(object reported) bool {
-		if object.GetDeletionTimestamp().IsZero() || givenUp(object) {
-			return false
-		}
-		for _, finalizer := range object.GetFinalizers() {
-			if strings.HasPrefix(finalizer, aiv1.GroupVersion.Group+"/") {
-				return true
-			}
-		}
-		return false
+		// One that is blocked waits for somebody to act: that may take for ever.
+		cleanedUp := conditions.Of(object.GetConditions(), aiv1.ConditionCleanedUp)
+		blocked := cleanedUp.Status == metav1.ConditionFalse && cleanedUp.Reason == aiv1.ReasonBlocked
+		return aiv1.IsBeingCleanedUp(object) && !blocked
 	})
-}
-
-// blocked is the reason of a cleanup that waits for somebody to act.
-const blocked = "Blocked"
-
-// givenUp says whether a cleanup waits for somebody to act: that may take for ever.
-func givenUp(object reported) bool {
-	cleaned := meta.FindStatusCondition(object.GetConditions(), "CleanedUp")
-	return cleaned != nil && cleaned.Status == metav1.ConditionFalse && cleaned.Reason == blocked
 }
 
 // first names the first object, by namespace and name, that the question holds for.

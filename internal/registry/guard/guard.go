@@ -30,16 +30,16 @@ const (
 	lastPause  = 2 * time.Minute
 )
 
-// Guard watches over one registry. Make it with New.
-type Guard struct {
+// Guard watches over one registry, for callers that a key of type K names. Make it with New.
+type Guard[K comparable] struct {
 	limit int
-	wake  func(key string)
+	wake  func(key K)
 	now   func() time.Time
 
 	mu       sync.Mutex
 	running  int
-	waiting  []string
-	queued   map[string]bool
+	waiting  []K
+	queued   map[K]bool
 	failures int
 	pause    time.Duration
 	opensAt  time.Time // when a trial may run; zero while the circuit is closed
@@ -48,13 +48,13 @@ type Guard struct {
 
 // New makes a guard that lets limit calls run at a time. Wake is called for a key that was refused as busy, or while the circuit was
 // open, once it may come back; it must not block.
-func New(limit int, wake func(key string)) *Guard {
-	return &Guard{limit: limit, wake: wake, now: time.Now, queued: map[string]bool{}}
+func New[K comparable](limit int, wake func(key K)) *Guard[K] {
+	return &Guard[K]{limit: limit, wake: wake, now: time.Now, queued: map[K]bool{}}
 }
 
 // Do runs the call, or returns ErrBusy or an error that wraps ErrOpen. A call that fails with Unreachable counts against the
 // registry; RateLimited, with a pause, opens the circuit for that pause.
-func (g *Guard) Do(ctx context.Context, key string, call func(context.Context) error) error {
+func (g *Guard[K]) Do(ctx context.Context, key K, call func(context.Context) error) error {
 	trial, err := g.enter(key)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (g *Guard) Do(ctx context.Context, key string, call func(context.Context) e
 }
 
 // Probe runs the call whatever the state of the circuit, and closes the circuit if it succeeds. It is for the background check.
-func (g *Guard) Probe(ctx context.Context, call func(context.Context) error) error {
+func (g *Guard[K]) Probe(ctx context.Context, call func(context.Context) error) error {
 	err := call(ctx)
 	g.mu.Lock()
 	defer g.unlockAndWake()
@@ -75,7 +75,7 @@ func (g *Guard) Probe(ctx context.Context, call func(context.Context) error) err
 }
 
 // OpenFor says how long the circuit stays open, or 0.
-func (g *Guard) OpenFor() time.Duration {
+func (g *Guard[K]) OpenFor() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.opensAt.IsZero() {
@@ -84,7 +84,7 @@ func (g *Guard) OpenFor() time.Duration {
 	return max(g.opensAt.Sub(g.now()), time.Second)
 }
 
-func (g *Guard) enter(key string) (trial bool, err error) {
+func (g *Guard[K]) enter(key K) (trial bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.opensAt.IsZero() {
@@ -103,14 +103,14 @@ func (g *Guard) enter(key string) (trial bool, err error) {
 	return trial, nil
 }
 
-func (g *Guard) enqueue(key string) {
+func (g *Guard[K]) enqueue(key K) {
 	if !g.queued[key] {
 		g.queued[key] = true
 		g.waiting = append(g.waiting, key)
 	}
 }
 
-func (g *Guard) leave(ctx context.Context, trial bool, err error) {
+func (g *Guard[K]) leave(ctx context.Context, trial bool, err error) {
 	g.mu.Lock()
 	defer g.unlockAndWake()
 	g.running--
@@ -121,7 +121,7 @@ func (g *Guard) leave(ctx context.Context, trial bool, err error) {
 }
 
 // note draws the conclusions from the end of a call.
-func (g *Guard) note(ctx context.Context, err error) {
+func (g *Guard[K]) note(ctx context.Context, err error) {
 	problem := registry.AsError(err)
 	switch {
 	case ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled):
@@ -141,8 +141,8 @@ func (g *Guard) note(ctx context.Context, err error) {
 }
 
 // unlockAndWake wakes as many of those that wait as may run now.
-func (g *Guard) unlockAndWake() {
-	var woken []string
+func (g *Guard[K]) unlockAndWake() {
+	var woken []K
 	if free := g.limit - g.running; g.opensAt.IsZero() && free > 0 {
 		count := min(free, len(g.waiting))
 		woken, g.waiting = g.waiting[:count:count], g.waiting[count:]

@@ -14,7 +14,7 @@ type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-func newGuard(limit int) (*Guard, *clock, *[]string) {
+func newGuard(limit int) (*Guard[string], *clock, *[]string) {
 	var woken []string
 	time0 := &clock{time.Unix(1000, 0)}
 	g := New(limit, func(key string) { woken = append(woken, key) })
