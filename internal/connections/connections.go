@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,9 +52,11 @@ type Connections struct {
 
 // slot holds the connection of one ModelRegistry.
 type slot struct {
-	mu         sync.Mutex
-	uid        types.UID
-	generation int64
+	mu  sync.Mutex
+	uid types.UID
+	// spec is what the connection was made from. The generation would not do: the deletion of the ModelRegistry moves it too, and
+	// just then the connection is needed, because the Secret may be gone.
+	spec       v1alpha1.ModelRegistrySpec
 	secret     string // the UID and resource version of the Secret that was used
 	readAt     time.Time
 	guard      *guard.Guard[types.NamespacedName]
@@ -68,9 +71,9 @@ func (c *Connections) Open(ctx context.Context, of *v1alpha1.ModelRegistry, clea
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.uid != of.UID {
-		s.uid, s.generation, s.connection, s.guard = of.UID, 0, nil, guard.New(inFlight, c.wake)
+		s.uid, s.connection, s.guard = of.UID, nil, guard.New(inFlight, c.wake)
 	}
-	current := s.connection != nil && s.generation == of.Generation
+	current := s.connection != nil && equality.Semantic.DeepEqual(s.spec, of.Spec)
 	if current && time.Since(s.readAt) < secretTTL {
 		return s.connection, nil
 	}
@@ -93,7 +96,7 @@ func (c *Connections) Open(ctx context.Context, of *v1alpha1.ModelRegistry, clea
 	if s.connection != nil {
 		s.connection.close()
 	}
-	s.connection, s.generation, s.secret = connection, of.Generation, version
+	s.connection, s.spec, s.secret = connection, *of.Spec.DeepCopy(), version
 	return connection, nil
 }
 
