@@ -55,6 +55,7 @@ func TestReadAudit(t *testing.T) {
 {"verb":"get","user":{"username":"somebody"},"objectRef":{"resource":"secrets"},"responseStatus":{"code":200}}
 {"verb":"patch","user":{"username":"me"},"objectRef":{"apiGroup":"ai.example.com","resource":"aimodels","subresource":"status"},"responseStatus":{"code":200}}
 {"verb":"get","requestURI":"/api/v1/secrets/x","user":{"username":"me"},"objectRef":{"resource":"secrets"},"responseStatus":{"code":403}}
+{"verb":"get","requestURI":"/api/v1/secrets/y","user":{"username":"me"},"objectRef":{"resource":"secrets"},"responseStatus":{"code":403},"annotations":{"authorization.k8s.io/decision":"allow"}}
 {"verb":"get","requestURI":"/apis","user":{"username":"me"},"responseStatus":{"code":200}}
 {"verb":"create","user":{"username":"me"},"objec`
 	used, refused, err := ReadAudit(strings.NewReader(log), "me")
