@@ -112,6 +112,13 @@ modelserver: bin/modelserver ## Build the small sentiment model that the demo an
 bin/modelserver: FORCE
 	@cd test/modelserver && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o ../../$@ .
 
+# The OpenTelemetry collector that the integration tests send traces to.
+.PHONY: otelcol
+otelcol: bin/otelcol
+
+bin/otelcol: FORCE
+	@cd test/collector && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o ../../$@ .
+
 # Which images there are is in tools/images/images.yaml. IMAGES="manager bundle" limits the two commands to these.
 IMAGES_FLAGS = -base $(IMAGE_TAG_BASE) -version $(VERSION) -out dist/images
 IMAGES ?=

@@ -11,7 +11,7 @@ status=0
 # light prints the folders of the module's packages that do not link Kubernetes' servers.
 light() { go list -f '{{.Dir}} {{join .Deps " "}}' ./... | grep -v ' k8s\.io/kubernetes/' | cut -d' ' -f1 | sed "s|^$PWD|.|"; }
 
-for module in . test/modelserver test/monitoring test/localkube tools/images; do
+for module in . test/modelserver test/monitoring test/collector test/localkube tools/images; do
 	[ -f "$module/go.mod" ] || continue
 	echo "  LINT  $module"
 	(

@@ -82,7 +82,11 @@ bundle() {
 	CGO_ENABLED=0 verbose=-v suite bundle -count=1 -timeout 10m ./test/bundle/...
 }
 
-integration() { on_cluster integration 30m "Integration tests"; }
+integration() {
+	make otelcol || status=1 # traces are sent to it
+	on_cluster integration 30m "Integration tests"
+}
+
 olm() { on_cluster olm 30m "Installation by the Operator Lifecycle Manager"; }
 e2e() { on_cluster e2e 40m "End-to-end tests"; }
 scale() { on_cluster scale 60m "Scale tests"; }
