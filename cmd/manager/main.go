@@ -15,7 +15,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/aimodel-operator/aimodel-operator/internal/environment"
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
+	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 	"github.com/aimodel-operator/aimodel-operator/internal/setup"
 	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
@@ -36,6 +38,11 @@ func main() {
 func run(args []string, out io.Writer) error {
 	options := setup.Defaults()
 	options.ReadEnvironment(os.Getenv)
+	found, err := environment.Adopt()
+	if err != nil {
+		return err
+	}
+	options.Site = found.Site
 	logging := logOptions{format: "json", level: "info"}
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	options.Bind(flags)
@@ -69,7 +76,21 @@ func run(args []string, out io.Writer) error {
 	if err := logging.install(); err != nil {
 		return err
 	}
+	tellSite(found)
 	return start(options)
+}
+
+// tellSite logs what decides what pods get, and is not in their objects. None of it is secret.
+func tellSite(found environment.Found) {
+	log := ctrl.Log.WithName("setup")
+	if site := found.Site; site.Proxy != (resolve.Proxy{}) || len(site.RuntimeImages) > 0 {
+		log.Info("The environment says what models get", "httpProxy", site.Proxy.HTTP, "httpsProxy", site.Proxy.HTTPS,
+			"noProxy", site.Proxy.No, "runtimeImages", site.RuntimeImages)
+	}
+	if len(found.Withheld) > 0 {
+		log.Info("A proxy with a password is not handed on to models: give it to them in the Secret of their credentialsRef",
+			"variables", found.Withheld)
+	}
 }
 
 func start(options setup.Options) error {

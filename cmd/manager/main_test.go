@@ -70,6 +70,14 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestAProxyThatCannotBeUsedIsRefusedAndNotQuoted(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://user:hunter2%zz@proxy.example.com")
+	_, _, err := runManager(t)
+	if err == nil || !strings.HasPrefix(err.Error(), "HTTPS_PROXY is not the address of a proxy") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("error = %v", err)
+	}
+}
+
 func TestHelpNamesEveryFlag(t *testing.T) {
 	help, _, err := runManager(t, "--help")
 	if err != nil {

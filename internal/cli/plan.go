@@ -27,8 +27,8 @@ func (s *session) renderCommand() *cobra.Command {
 		Short:   "Print what the operator would apply for the objects of a file, without a cluster",
 		Long: "Print the manifests that the operator would apply for the AIModels and InferenceServices of some files. No cluster is asked.\n\n" +
 			"An InferenceService needs its AIModel among the documents. A Secret among them tells its type and the names of its keys; its\n" +
-			"values are not used. What only a cluster can know is left out: the uid of the owner, and the digest that covers it. An object\n" +
-			"that was read from a cluster has its uid, and gives exactly what the operator applies there.",
+			"values are not used. What only a cluster can know is left out: the uid of the owner, and the digest that covers it, and the proxy\n" +
+			"and images that the operator's environment may name. An object that was read from a cluster has its uid.",
 		Example: "  kubectl aimodel render -f model.yaml\n  cat model.yaml service.yaml | kubectl aimodel render -f -\n" +
 			"  kubectl get aim,infsvc -o yaml | kubectl aimodel render -f -",
 		Args: cobra.NoArgs,
@@ -127,7 +127,8 @@ func (s *session) diffCommand() *cobra.Command {
 		GroupID: groupPlan,
 		Short:   "Compare what is in the cluster with what the operator would apply",
 		Long: "Compare the objects that the operator keeps with what it would apply: for an object of the cluster, or for one of a file as if\n" +
-			"it were applied. Only fields that the operator owns are compared: what others added, and what the API server defaulted, is not.\n\n" +
+			"it were applied. Only fields that the operator owns are compared: what others added, and what the API server defaulted, is not.\n" +
+			"A proxy and images that the operator's Deployment names in its environment are taken into account.\n\n" +
 			"The exit code is 0 when there is no difference, 1 when there is one, and 2 after an error.",
 		Example:           "  kubectl aimodel diff llama\n  kubectl aimodel diff -f llama.yaml",
 		ValidArgsFunction: s.completeNames,
@@ -150,6 +151,7 @@ func (s *session) diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			maker.Site = s.site(c.Context(), reader)
 			return s.compareAll(c.Context(), maker, reader, objects)
 		},
 	}

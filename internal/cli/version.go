@@ -4,17 +4,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aimodel-operator/aimodel-operator/internal/cli/output"
 )
-
-// operatorLabels select the operator's own Deployment, wherever it is installed.
-var operatorLabels = client.MatchingLabels{
-	"app.kubernetes.io/name":      "aimodel-operator",
-	"app.kubernetes.io/component": "controller-manager",
-}
 
 // versions is what the version command prints.
 type versions struct {
@@ -71,12 +63,12 @@ func (s *session) askVersions(c *cobra.Command, found *versions) error {
 	if err != nil {
 		return err
 	}
-	deployments := &appsv1.DeploymentList{}
-	if err := reader.List(c.Context(), deployments, operatorLabels); err != nil {
+	deployments, err := operators(c.Context(), reader)
+	if err != nil {
 		return err
 	}
-	for i := range deployments.Items {
-		deployment := &deployments.Items[i]
+	for i := range deployments {
+		deployment := &deployments[i]
 		for _, container := range deployment.Spec.Template.Spec.Containers {
 			found.Operators = append(found.Operators, fmt.Sprintf("%s in namespace %s", container.Image, deployment.Namespace))
 		}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"syscall"
 	"time"
 )
@@ -59,7 +60,7 @@ func NewHTTPClient(options Transport) (*http.Client, error) {
 	return &http.Client{
 		Timeout: options.Timeout,
 		Transport: named{agent: agent, next: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
+			Proxy:               viaProxy,
 			DialContext:         dialer.DialContext,
 			TLSClientConfig:     trust,
 			TLSHandshakeTimeout: dialTimeout,
@@ -103,8 +104,22 @@ func refuseLinkLocal(_ context.Context, _, address string, _ syscall.RawConn) er
 	if err != nil {
 		return fmt.Errorf("address %q: %w", address, err)
 	}
-	if ip := target.Addr().Unmap(); ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() {
-		return fmt.Errorf("%s is a link-local address", ip)
+	if ip := target.Addr(); isLinkLocal(ip) {
+		return fmt.Errorf("%s is a link-local address", ip.Unmap())
 	}
 	return nil
+}
+
+func isLinkLocal(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	return ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast()
+}
+
+// viaProxy is the proxy of the environment. A link-local address goes past it and is refused like any other; which address a
+// name has, the proxy alone finds out.
+func viaProxy(request *http.Request) (*url.URL, error) {
+	if ip, err := netip.ParseAddr(request.URL.Hostname()); err == nil && isLinkLocal(ip) {
+		return nil, nil
+	}
+	return http.ProxyFromEnvironment(request)
 }

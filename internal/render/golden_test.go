@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/internal/environment"
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 	"github.com/aimodel-operator/aimodel-operator/internal/values"
@@ -25,8 +26,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const inputSuffix = ".input.yaml"
 
-// golden is one case of testdata: NAME.input.yaml holds an AIModel, an InferenceService when that is what is rendered,
-// and the Secret of the model when it has one.
+// golden is one case of testdata: NAME.input.yaml holds an AIModel, an InferenceService when that is what is rendered, the
+// Secret of the model when it has one, and variables of the operator where they matter.
 type golden struct {
 	name   string
 	inputs resolve.Inputs
@@ -61,6 +62,7 @@ func readInputs(tb testing.TB, data []byte) resolve.Inputs {
 	var model *aiv1.AIModel
 	var service *aiv1.InferenceService
 	var credentials *resolve.Credentials
+	var site resolve.Site
 	for _, document := range bytes.Split(data, []byte("\n---\n")) {
 		var head struct {
 			Kind string `json:"kind"`
@@ -81,6 +83,14 @@ func readInputs(tb testing.TB, data []byte) resolve.Inputs {
 				ImagePull:  secret.Type == corev1.SecretTypeDockerConfigJson,
 				Keys:       slices.Sorted(maps.Keys(secret.StringData)),
 			}
+		case "Environment":
+			var of struct {
+				Variables map[string]string `json:"variables"`
+			}
+			mustRead(tb, yaml.Unmarshal(document, &of))
+			found, err := environment.Of(of.Variables)
+			mustRead(tb, err)
+			site = found.Site
 		default:
 			tb.Fatalf("unexpected kind %q", head.Kind)
 		}
@@ -88,13 +98,15 @@ func readInputs(tb testing.TB, data []byte) resolve.Inputs {
 	if model.Namespace == "" {
 		model.Namespace = "default"
 	}
+	inputs := resolve.FromAIModel(model, credentials)
 	if service != nil {
 		if service.Namespace == "" {
 			service.Namespace = "default"
 		}
-		return resolve.FromInferenceService(service, model, credentials)
+		inputs = resolve.FromInferenceService(service, model, credentials)
 	}
-	return resolve.FromAIModel(model, credentials)
+	inputs.Site = site
+	return inputs
 }
 
 func mustRead(tb testing.TB, err error) {

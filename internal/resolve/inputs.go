@@ -29,6 +29,24 @@ type Inputs struct {
 	ReplaceInPlace bool
 	// ChartValues is the user's overlay on the chart's values, as JSON. Nil when there is none.
 	ChartValues json.RawMessage
+	// Site is what holds for all objects.
+	Site Site
+}
+
+// Site is what whoever installed the operator says about the place it runs in. It is the same for all objects.
+type Site struct {
+	// Proxy is what leads out of the cluster.
+	Proxy Proxy
+	// RuntimeImages are images to use in place of those of the presets, by the name of the runtime.
+	RuntimeImages map[string]string
+}
+
+// Proxy is what downloads go through. None of it holds a password.
+type Proxy struct {
+	// HTTP and HTTPS are the addresses of the proxies for either. Both are empty where there is none.
+	HTTP, HTTPS string
+	// No lists, separated by commas, what is reached without them.
+	No string
 }
 
 // Owner identifies the object that is rendered.

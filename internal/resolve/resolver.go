@@ -39,6 +39,8 @@ type Resolver struct {
 	Cached client.Reader
 	// Live reads Secrets, past every cache.
 	Live client.Reader
+	// Site becomes part of all Inputs.
+	Site Site
 
 	mu      sync.Mutex
 	secrets map[types.NamespacedName]secretFacts
@@ -58,7 +60,9 @@ func (r *Resolver) AIModel(ctx context.Context, model *aiv1.AIModel) (Inputs, er
 	if err != nil {
 		return Inputs{}, err
 	}
-	return FromAIModel(model, credentials), nil
+	inputs := FromAIModel(model, credentials)
+	inputs.Site = r.Site
+	return inputs, nil
 }
 
 // InferenceService resolves the model of a service and the references of that model. Errors are as for AIModel.
@@ -88,7 +92,9 @@ func (r *Resolver) InferenceService(ctx context.Context, svc *aiv1.InferenceServ
 	if err != nil {
 		return Inputs{}, err
 	}
-	return FromInferenceService(svc, model, credentials), nil
+	inputs := FromInferenceService(svc, model, credentials)
+	inputs.Site = r.Site
+	return inputs, nil
 }
 
 // modelResolved waits for the AIModel's own verdict on its references, so that one place decides. A verdict on an earlier

@@ -153,7 +153,7 @@ func addControllers(mgr manager.Manager, options Options, recorder *recorder, se
 	if seams.Client != nil {
 		writer = seams.Client(writer)
 	}
-	resolver := &resolve.Resolver{Cached: writer, Live: mgr.GetAPIReader()}
+	resolver := &resolve.Resolver{Cached: writer, Live: mgr.GetAPIReader(), Site: options.Site}
 	optionalKinds, err := optional.New(mgr)
 	if err != nil {
 		return err

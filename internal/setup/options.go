@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 )
 
 // Options are the settings of the operator, as its flags give them.
@@ -44,6 +46,8 @@ type Options struct {
 	RegistryCheckInterval time.Duration
 	// ShutdownTimeout is how long running reconciles may take to end after a signal.
 	ShutdownTimeout time.Duration
+	// Site is what package environment found. No flag sets it.
+	Site resolve.Site
 }
 
 // Defaults returns the settings of an operator that is started without flags.

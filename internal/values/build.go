@@ -47,7 +47,17 @@ func Build(in resolve.Inputs) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return overlay(merge(preset.Values, own), in.ChartValues)
+	if image := in.Site.RuntimeImages[preset.name]; image != "" && in.Runtime.Image == "" {
+		own["image"] = image
+	}
+	all, err := overlay(merge(preset.Values, own), in.ChartValues)
+	if err != nil {
+		return nil, err
+	}
+	if source.isRemote() {
+		throughProxy(all, in)
+	}
+	return all, nil
 }
 
 // Path returns the path of the model on its service, to be appended to the service's address.

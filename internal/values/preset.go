@@ -96,6 +96,9 @@ type source struct {
 	claim, path string
 }
 
+// isRemote says whether whoever serves the model has to fetch its weights over the network.
+func (s source) isRemote() bool { return s.scheme != "" && s.scheme != schemePVC }
+
 // source takes the address of the weights apart and checks that the runtime can read them.
 func (p *preset) source(from *aiv1.ModelSource) (source, error) {
 	if from == nil {

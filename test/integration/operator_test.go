@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/aimodel-operator/aimodel-operator/internal/connections"
+	"github.com/aimodel-operator/aimodel-operator/internal/environment"
 	"github.com/aimodel-operator/aimodel-operator/internal/setup"
 )
 
@@ -49,6 +50,8 @@ type operatorSettings struct {
 	cluster string
 	// defaultRegistry is the registry of models that name none.
 	defaultRegistry types.NamespacedName
+	// variables are those of the operator's environment that say what its site is like.
+	variables map[string]string
 	// backend makes the backends of model registries.
 	backend func(connections.Factory) connections.Factory
 }
@@ -76,6 +79,9 @@ func startOperator(settings operatorSettings) *operator {
 		options.ClusterID = settings.cluster
 	}
 	options.DefaultRegistry = settings.defaultRegistry
+	found, err := environment.Of(settings.variables)
+	Expect(err).NotTo(HaveOccurred())
+	options.Site = found.Site
 	mgr, err := setup.ManagerWith(ctx, config, options, setup.Seams{
 		Client:  func(c client.Client) client.Client { return interceptor.NewClient(unwatched{c}, settings.faults) },
 		Backend: settings.backend,

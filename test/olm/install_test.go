@@ -12,6 +12,8 @@ type installation struct {
 	namespace string
 	// targets are the namespaces to work in. None means all.
 	targets []string
+	// proxy is the address of one that the Subscription gives the operator, or empty.
+	proxy string
 }
 
 // subscribe asks for the package from a version on. Nothing is installed before approve.
@@ -31,6 +33,10 @@ func (i *installation) subscribe(start bundle) {
 	subscription.Object["spec"] = map[string]any{
 		"source": catalog, "sourceNamespace": olmNamespace, "name": packageName, "channel": channel,
 		"startingCSV": start.name, "installPlanApproval": "Manual",
+	}
+	if i.proxy != "" {
+		config := map[string]any{"env": []any{map[string]any{"name": "HTTPS_PROXY", "value": i.proxy}}}
+		Expect(unstructured.SetNestedMap(subscription.Object, config, "spec", "config")).To(Succeed())
 	}
 	create(group, subscription)
 }

@@ -5,6 +5,8 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
@@ -15,7 +17,7 @@ import (
 var _ = ginkgo.Describe("The install mode", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
 	ginkgo.DescribeTable("serves its namespaces and has no permission elsewhere", func(targets func(home string) []string) {
 		home, other := newNamespace("home"), newNamespace("other")
-		i := &installation{namespace: home, targets: targets(home)}
+		i := &installation{namespace: home, targets: targets(home), proxy: "http://proxy.invalid:3128"}
 		i.subscribe(current)
 		ginkgo.DeferCleanup(func() {
 			i.uninstall(current)
@@ -32,11 +34,16 @@ var _ = ginkgo.Describe("The install mode", ginkgo.Ordered, ginkgo.ContinueOnFai
 		create(theirs)
 		for _, namespace := range i.targets {
 			ours := newModel(namespace, "ours")
+			ours.Spec.Source = &aiv1.ModelSource{URI: "s3://weights/ours"}
 			create(ours)
 			expectReady(ours)
 			edit(ours, func() { ours.Spec.ModelVersion = "2" })
 			expectReady(ours)
 			Expect(mayCreateDeployments(o, namespace)).To(BeTrue())
+			server := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ours"}}
+			Expect(refresh(server)).To(Succeed())
+			Expect(server.Spec.Template.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "https_proxy", Value: i.proxy}),
+				"the proxy of the Subscription reaches what fetches weights")
 		}
 		Expect(refresh(theirs)).To(Succeed())
 		Expect(theirs.Status.Conditions).To(BeEmpty())

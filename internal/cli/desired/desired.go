@@ -33,6 +33,8 @@ type Maker struct {
 	Sources []Source
 	// Warn is told of what had to be assumed.
 	Warn func(format string, args ...any)
+	// Site is what the operator's environment says.
+	Site resolve.Site
 
 	builder manifest.Builder
 	// assumed are the Secrets that a warning told of.
@@ -77,6 +79,7 @@ func (m *Maker) Make(ctx context.Context, object access.Object) (*Made, error) {
 		err = m.resolveService(ctx, made, o)
 	}
 	if err == nil && made.inputs != nil {
+		made.inputs.Site = m.Site
 		made.Objects, err = m.build(object, *made.inputs)
 	}
 	if err != nil {
