@@ -1,7 +1,7 @@
 # The image of the operator: one static binary and the public certificate authorities, nothing else. `make images` builds
 # the same files without a container engine; a test compares what the two say.
 #
-#   docker buildx build --platform linux/amd64,linux/arm64 --build-arg VERSION=0.1.0 -t example.com/aimodel-operator:0.1.0 .
+#   docker buildx build --platform linux/amd64,linux/arm64 -t example.com/aimodel-operator:dev .
 #
 # The build stage runs on the platform of the builder and cross-compiles, so no emulation is needed.
 ARG GO_VERSION=1.26

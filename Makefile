@@ -5,7 +5,8 @@ VERSION ?= 0.1.0
 IMAGE_TAG_BASE ?= example.com/aimodel-operator
 IMG ?= $(IMAGE_TAG_BASE):$(VERSION)
 
-PLATFORMS ?= linux/amd64,linux/arm64
+# Those that the Deployment asks for nodes of.
+PLATFORMS ?= linux/amd64,linux/arm64,linux/ppc64le,linux/s390x
 SOURCE_URL ?= https://github.com/aimodel-operator/aimodel-operator
 # The commit and its date stand in images instead of the time of the build: the same sources give the same images.
 REVISION ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown)
@@ -104,7 +105,7 @@ bin/kubectl_complete-aimodel: hack/krew/kubectl_complete-aimodel
 
 # Scorecard tests of an installed operator.
 bin/scorecard: FORCE
-	@CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o $@ ./cmd/scorecard
+	@CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $@ ./cmd/scorecard
 
 .PHONY: modelserver
 modelserver: bin/modelserver ## Build the small sentiment model that the demo and the tests serve.
@@ -121,11 +122,15 @@ bin/otelcol: FORCE
 
 # Which images there are is in tools/images/images.yaml. IMAGES="manager bundle" limits the two commands to these.
 IMAGES_FLAGS = -base $(IMAGE_TAG_BASE) -version $(VERSION) -out dist/images
-IMAGES ?=
+IMAGES ?= $(shell sed -n 's/^- name: //p' tools/images/images.yaml)
 
+# The catalog names the image of the bundle by its digest, so that one is built before it.
 .PHONY: images
-images: bin/images ## Build all images for all PLATFORMS into dist/images/, without a container engine.
-	@bin/images build $(IMAGES_FLAGS) -platforms $(PLATFORMS) -source $(SOURCE_URL) -revision $(REVISION) -time $(SOURCE_DATE_EPOCH) $(IMAGES)
+images: bin/images $(if $(filter catalog,$(IMAGES)),bin/opm) ## Build all images for all PLATFORMS into dist/images/, without a container engine.
+	@for image in $(IMAGES); do \
+		[ "$$image" != catalog ] || hack/catalog.sh "$(IMAGE_TAG_BASE)-bundle@$$(bin/images digest -out dist/images bundle)"; \
+		bin/images build $(IMAGES_FLAGS) -platforms $(PLATFORMS) -source $(SOURCE_URL) -revision $(REVISION) -time $(SOURCE_DATE_EPOCH) $$image; \
+	done
 
 .PHONY: push
 push: bin/images ## Push what `make images` built to the registry of IMAGE_TAG_BASE.
@@ -254,12 +259,13 @@ bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/olm b
 
 # The version that VERSION replaces. The first has none.
 PREVIOUS_VERSION ?=
-# The image of the bundle.
+# The images of the bundle and of its scorecard tests.
 BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:$(VERSION)
+SCORECARD_IMG ?= $(IMAGE_TAG_BASE)-scorecard:$(VERSION)
 
 .PHONY: bundle
 bundle: bin/kustomize bin/operator-sdk manifests ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG.
-	@VERSION=$(VERSION) IMG=$(IMG) PREVIOUS_VERSION=$(PREVIOUS_VERSION) hack/bundle.sh
+	@VERSION=$(VERSION) IMG=$(IMG) SCORECARD_IMG=$(SCORECARD_IMG) PREVIOUS_VERSION=$(PREVIOUS_VERSION) hack/bundle.sh
 
 .PHONY: catalog
 catalog: bin/opm ## Write the catalog with the bundle to dist/catalog, for BUNDLE_IMG (or BUNDLE_IMG=inline).
@@ -277,7 +283,7 @@ crd-compat: bin/crdify ## Compare the definitions with those of the last release
 ##@ Test (on a control plane of its own, or on the cluster of KUBECONFIG)
 
 .PHONY: test
-test: bin/helm bin/kustomize ## Run unit, golden, packaging and integration tests, and those against real model registries.
+test: bin/helm bin/kustomize bin/operator-sdk bin/opm ## Run unit, golden, packaging and integration tests, and those against real model registries.
 	@hack/test.sh unit modules packaging integration registries
 
 .PHONY: test-unit
@@ -285,7 +291,7 @@ test-unit: ## Run unit and golden tests only: no cluster needed.
 	@hack/test.sh unit
 
 .PHONY: test-packaging
-test-packaging: bin/helm bin/kustomize ## Run the tests of the Helm chart, the versions, the workflows and the release only.
+test-packaging: bin/helm bin/kustomize bin/operator-sdk bin/opm ## Run the tests of the Helm chart, the versions, the workflows and the release only.
 	@hack/test.sh packaging
 
 .PHONY: test-integration

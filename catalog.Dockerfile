@@ -1,7 +1,15 @@
-# The catalog that `make catalog` made, and the program that serves it.
-FROM quay.io/operator-framework/opm:v1.73.0
-COPY dist/catalog /configs
-RUN ["/bin/opm", "serve", "/configs", "--cache-dir=/tmp/cache", "--cache-only"]
-LABEL operators.operatorframework.io.index.configs.v1=/configs
-ENTRYPOINT ["/bin/opm"]
-CMD ["serve", "/configs", "--cache-dir=/tmp/cache"]
+# The image of the catalog: the files that `make catalog` wrote to dist/catalog, and no server. The Lifecycle Manager serves
+# them with its own; docs/bundle.md has the CatalogSource and the ClusterCatalog.
+FROM scratch
+ARG VERSION=0.0.0-dev
+ARG REVISION=unknown
+ARG SOURCE=https://github.com/aimodel-operator/aimodel-operator
+LABEL org.opencontainers.image.title="aimodel-operator catalog" \
+      org.opencontainers.image.description="The catalog of the aimodel-operator for the Operator Lifecycle Manager" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="${SOURCE}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.version="${VERSION}" \
+      operators.operatorframework.io.index.configs.v1="/configs"
+COPY dist/catalog /configs/
+USER 65532:65532

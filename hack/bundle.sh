@@ -2,16 +2,18 @@
 # Makes the bundle, bundle/ and bundle.Dockerfile, from config/manifests: `make bundle`. The same sources and the same
 # variables always give the same bytes.
 #
-#   VERSION=0.1.0 IMG=example.com/aimodel-operator:0.1.0 hack/bundle.sh [FOLDER]
+#   VERSION=1.2.3 IMG=example.com/aimodel-operator:1.2.3 SCORECARD_IMG=... hack/bundle.sh [FOLDER]
 #
 # FOLDER is where both are put, the root of the repository by default. PREVIOUS_VERSION is the version that this one
-# replaces; the first has none.
+# replaces; the first has none. A version such as 1.2.3-rc.1 is for the channel candidate only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-: "${VERSION:?}" "${IMG:?}"
-channels=${BUNDLE_CHANNELS:-candidate,stable}
-default_channel=${BUNDLE_DEFAULT_CHANNEL:-stable}
+: "${VERSION:?}" "${IMG:?}" "${SCORECARD_IMG:?}"
+case $VERSION in
+*-*) channels=candidate default_channel=candidate ;;
+*) channels=candidate,stable default_channel=stable ;;
+esac
 folder=$(mkdir -p "${1:-.}" && cd "${1:-.}" && pwd)
 root=$PWD
 package=aimodel-operator
@@ -30,7 +32,9 @@ mkdir "$work/overlay"
 (
 	cd "$work/overlay"
 	"$root/bin/kustomize" create --resources ../../../config/manifests
-	"$root/bin/kustomize" edit set image controller="$IMG"
+	"$root/bin/kustomize" edit set image controller="$IMG" scorecard="$SCORECARD_IMG"
+	cp "$root/config/scorecard/images.yaml" . # kustomize wants it beside what uses it
+	"$root/bin/kustomize" edit add configuration images.yaml
 )
 (
 	cd "$work"

@@ -6,15 +6,34 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-rm -rf dist/catalog
-mkdir -p dist/catalog/aimodel-operator
 case ${1:?the image of the bundle, or inline} in
 inline) render=() ;;
 *) render=(--migrate-level=bundle-object-to-csv-metadata --alpha-image-ref-template "$1") ;;
 esac
+
+# field NAME FILE prints a scalar of a YAML file that kubectl and operator-sdk wrote.
+field() { sed -n "s/^  $1: //p" "$2"; }
+csv=bundle/manifests/aimodel-operator.clusterserviceversion.yaml
+annotations=bundle/metadata/annotations.yaml
+version=$(field version $csv)
+replaces=$(field replaces $csv)
+channels=$(field operators.operatorframework.io.bundle.channels.v1 $annotations)
+default=$(field operators.operatorframework.io.bundle.channel.default.v1 $annotations)
+
+# fill CHANNEL fills in a part of the template.
+fill() {
+	sed -e "s/\$DEFAULT_CHANNEL/$default/; s/\$CHANNEL/$1/; s/\$VERSION/$version/g" \
+		-e "$([ -n "$replaces" ] && echo "s/\$REPLACES/$replaces/" || echo '/\$REPLACES/d')"
+}
+
+rm -rf dist/catalog
+mkdir -p dist/catalog/aimodel-operator
 {
-	cat catalog/template.yaml
+	sed '/^---$/,$d; /^#/d' catalog/template.yaml | fill none
+	for channel in ${channels//,/ }; do
+		sed -n '/^---$/,$p' catalog/template.yaml | fill "$channel"
+	done
 	bin/opm render ./bundle -o yaml ${render[@]+"${render[@]}"}
 } >dist/catalog/aimodel-operator/catalog.yaml
 bin/opm validate dist/catalog
-echo "  GEN   dist/catalog ($1)"
+echo "  GEN   dist/catalog (aimodel-operator $version, $1)"

@@ -40,6 +40,10 @@ notes() {
 # prepare makes the commit of the release.
 prepare() {
 	say "Version $version"
+	# What a final version replaces is a final one; from a candidate the range of the catalog leads to it.
+	local previous finals=(--exclude '*-*')
+	[[ $version != *-* ]] || finals=()
+	previous=$(git describe --tags --abbrev=0 --match 'v[0-9]*' ${finals[@]+"${finals[@]}"} 2>/dev/null || true)
 	git clone -q --no-hardlinks "$root" "$clone"
 	# Tools that are built already need not be built again.
 	mkdir -p "$clone/bin"
@@ -53,27 +57,28 @@ prepare() {
 
 	cd "$clone"
 	hack/version.sh set "$version" "${IMAGE_TAG_BASE:-}"
+	sed -i.bak "s/^PREVIOUS_VERSION ?=.*/PREVIOUS_VERSION ?= ${previous#v}/; /^PREVIOUS_VERSION/s/ *\$//" Makefile && rm -f Makefile.bak
+	sed -i.bak "s/^\( *createdAt: \).*/\1\"$(date -u +%Y-%m-%d)T00:00:00Z\"/" config/manifests/bases/*.yaml && rm -f config/manifests/bases/*.bak
 	sed -i.bak "s/^## Unreleased\$/## Unreleased\n\n## $version - $(date -u +%Y-%m-%d)/" CHANGELOG.md && rm -f CHANGELOG.md.bak
-	[ ! -x hack/bundle.sh ] || make bundle VERSION="$version"
+	make bundle
 	hack/version.sh check
 	git commit -q -a -m "Release $version"
 	git tag -a "$tag" -m "aimodel-operator $version"
 	git --no-pager show --stat --format='%h %s' HEAD
 }
 
-# build makes all that is published. The manager's image comes first: what installs it names its digest.
+# build makes all that is published. The images that run come first: what installs them names their digests.
 build() {
 	base=$(make -s show-IMAGE_TAG_BASE)
 	REVISION=$(git rev-parse HEAD) # also when the bundle has got its digests
 	export REVISION
 	local pinned
 	say "Images"
-	make images IMAGES=manager
+	make images IMAGES="manager scorecard"
 	pinned=$base@$(bin/images digest -out dist/images manager)
-	if [ -x hack/bundle.sh ]; then
-		make bundle IMG="$pinned" # not committed: the commit's own images cannot be in it
-		make images IMAGES="$(bin/images list -names | grep -vx manager | tr '\n' ' ')"
-	fi
+	# Not committed: the commit's own images cannot be in it.
+	make bundle IMG="$pinned" SCORECARD_IMG="$base-scorecard@$(bin/images digest -out dist/images scorecard)"
+	make images IMAGES="bundle catalog"
 	say "Manifests and chart"
 	make installer IMG="$pinned"
 	make chart
@@ -83,7 +88,7 @@ collect() {
 	say "dist/release"
 	rm -rf "$out"
 	mkdir -p "$out"
-	cp dist/install.yaml dist/aimodel-operator-"$version".tgz dist/images/*.spdx.json "$out/"
+	cp dist/install.yaml dist/catalog/aimodel-operator/catalog.yaml dist/aimodel-operator-"$version".tgz dist/images/*.spdx.json "$out/"
 	notes "$version" >"$out/notes.md"
 	bin/images list -base "$base" -version "$version" -out dist/images -digests >"$out/images.txt"
 	cp -R dist/images "$out/images"

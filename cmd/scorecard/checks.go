@@ -37,11 +37,13 @@ var suite = map[string]func(context.Context, *check) error{
 	"sample-available":    sampleAvailable,
 	"scale-subresource":   scaleSubresource,
 	"broken-image-reason": brokenImageReason,
+	"registry-cleanup":    registryCleanup,
 }
 
 // check is what a test works with.
 type check struct {
 	client         client.Client
+	server         string // the address of the API server
 	namespace      string
 	image          string
 	timeout        time.Duration
@@ -128,7 +130,7 @@ func (c *check) prepared(sample *aiv1.AIModel) *aiv1.AIModel {
 	return sample
 }
 
-// with creates an object for as long as use takes.
+// with creates an object for as long as use takes, and waits until it has gone again.
 func (c *check) with(ctx context.Context, object owner, use func(owner) error) error {
 	if err := c.client.Create(ctx, object); err != nil {
 		return fmt.Errorf("create %T: %w", object, err)
@@ -136,7 +138,11 @@ func (c *check) with(ctx context.Context, object owner, use func(owner) error) e
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 		defer cancel()
-		if err := c.client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+			err := c.client.Delete(ctx, object)
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		})
+		if err != nil {
 			c.tell("%s could not be deleted: %v", object.GetName(), err)
 		}
 	}()

@@ -24,7 +24,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	aiv1alpha1 "github.com/aimodel-operator/aimodel-operator/api/v1alpha1"
 )
+
+// version is that of the build.
+var version = "0.0.0-dev"
 
 // namespaceEnv is set by scorecard to the namespace that a test may use.
 const namespaceEnv = "SCORECARD_NAMESPACE"
@@ -46,7 +50,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.SetOutput(io.Discard)
 	folder := flags.String("bundle", "/bundle", "`folder` of the bundle")
 	flags.StringVar(&c.namespace, "namespace", c.namespace, "`namespace` to work in")
-	flags.StringVar(&c.image, "image", "", "`image` of a model server to use instead of those of the samples, which exist nowhere")
+	flags.StringVar(&c.image, "image", "", "`image` of a model server to use instead of those of the samples, which exist nowhere; in a pod, its own by default")
 	flags.DurationVar(&c.timeout, "timeout", 4*time.Minute, "how long a test waits for what should happen")
 	const annotate = "`key=value` to add to the pods whose image is missing; simulated nodes act on it"
 	flags.Func("broken-pod-annotation", annotate, func(pair string) error {
@@ -57,9 +61,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		c.podAnnotations[key] = value
 		return nil
 	})
+	showVersion := flags.Bool("version", false, "print the version")
 	usage := func() {
 		flags.SetOutput(out)
-		fmt.Fprintln(out, "scorecard runs one test of the installed operator: "+strings.Join(names(), ", ")+".\n\nUsage: scorecard [flags] TEST")
+		fmt.Fprintln(out, "scorecard runs one test of the installed operator: "+strings.Join(names(), ", ")+".\n\nUsage: scorecard [flags] TEST\n       scorecard serve    stands in for a model server")
 		flags.PrintDefaults()
 	}
 	switch err := flags.Parse(args); {
@@ -68,13 +73,18 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("%w; see --help", err)
+	case *showVersion:
+		_, err := fmt.Fprintln(out, version)
+		return err
+	case flags.NArg() == 1 && flags.Arg(0) == "serve":
+		return serve(ctx)
 	case flags.NArg() != 1 || suite[flags.Arg(0)] == nil:
 		return fmt.Errorf("name one of the tests %s", strings.Join(names(), ", "))
 	case c.namespace == "":
 		return fmt.Errorf("set %s or --namespace", namespaceEnv)
 	}
 	name := flags.Arg(0)
-	err := c.prepare(*folder)
+	err := c.prepare(ctx, *folder)
 	if err == nil {
 		err = suite[name](ctx, &c)
 	}
@@ -82,21 +92,27 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // prepare connects to the cluster and reads the samples of the bundle.
-func (c *check) prepare(folder string) error {
+func (c *check) prepare(ctx context.Context, folder string) error {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
+	c.server = config.Host
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, aiv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, aiv1.AddToScheme, aiv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("build the scheme: %w", err)
 		}
 	}
 	if c.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("make a client: %w", err)
+	}
+	if c.image == "" {
+		if c.image, err = c.ownImage(ctx); err != nil {
+			return err
+		}
 	}
 	c.samples, err = readSamples(folder)
 	return err

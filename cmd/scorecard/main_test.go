@@ -1,14 +1,20 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
 
 func TestArguments(t *testing.T) {
@@ -16,20 +22,108 @@ func TestArguments(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no test":            {nil, "name one of the tests broken-image-reason, sample-available, scale-subresource"},
-		"an unknown test":    {[]string{"all"}, "name one of the tests"},
-		"two tests":          {[]string{"sample-available", "scale-subresource"}, "name one of the tests"},
-		"no namespace":       {[]string{"sample-available"}, "set SCORECARD_NAMESPACE or --namespace"},
-		"an unknown flag":    {[]string{"--no-such-flag"}, "see --help"},
-		"half an annotation": {[]string{"--broken-pod-annotation=key", "sample-available"}, "must be key=value"},
+		"no test":             {nil, "name one of the tests broken-image-reason, registry-cleanup, sample-available, scale-subresource"},
+		"an unknown test":     {[]string{"all"}, "name one of the tests"},
+		"two tests":           {[]string{"sample-available", "scale-subresource"}, "name one of the tests"},
+		"no namespace":        {[]string{"sample-available"}, "set SCORECARD_NAMESPACE or --namespace"},
+		"an unknown flag":     {[]string{"--no-such-flag"}, "see --help"},
+		"serve, with no port": {[]string{"serve"}, "PORT is not set"},
+		"half an annotation":  {[]string{"--broken-pod-annotation=key", "sample-available"}, "must be key=value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(namespaceEnv, "")
+			t.Setenv("PORT", "")
 			err := run(t.Context(), tc.args, &strings.Builder{})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error = %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	out := &strings.Builder{}
+	if err := run(t.Context(), []string{"--version"}, out); err != nil || out.String() != version+"\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestServe(t *testing.T) {
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(probe.Addr().String())
+	if err := probe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PORT", port)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, []string{"serve"}, &strings.Builder{}) }()
+	answered := false
+	for !answered {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+		response, err := http.Get("http://127.0.0.1:" + port + "/health")
+		if err != nil {
+			continue // it does not listen yet
+		}
+		answered = true
+		if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
+			t.Errorf("%d, %v", response.StatusCode, err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheReceiver holds that it is where the operator can reach it, and that only the first deletion of a model is refused.
+func TestTheReceiver(t *testing.T) {
+	c := &check{server: "https://127.0.0.1:6443"}
+	receiver, address, err := c.receive(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer receiver.stop()
+	if !strings.HasPrefix(address, "http://127.0.0.1:") {
+		t.Errorf("it listens at %s: the API server is on this machine, so the operator may be too", address)
+	}
+	send := func(kind, name string) int {
+		t.Helper()
+		body := `{"type": "` + kind + `", "data": {"owner": {"name": "` + name + `"}}}`
+		response, err := http.Post(address, "application/cloudevents+json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode
+	}
+	for at, want := range []struct {
+		kind, name string
+		status     int
+	}{{eventUpsert, "a", 204}, {eventDelete, "a", 503}, {eventDelete, "b", 503}, {eventDelete, "a", 204}, {"check", "", 204}} {
+		if got := send(want.kind, want.name); got != want.status {
+			t.Errorf("event %d: %d, want %d", at, got, want.status)
+		}
+	}
+	model := &aiv1.AIModel{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	if upserts, deletes := receiver.count(model, eventUpsert), receiver.count(model, eventDelete); upserts != 1 || deletes != 2 {
+		t.Errorf("it counted %d and %d", upserts, deletes)
+	}
+	response, err := http.Post(address, "text/plain", strings.NewReader("no event"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusBadRequest {
+		t.Errorf("what is no event: %d, %v", response.StatusCode, err)
 	}
 }
 

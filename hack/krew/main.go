@@ -1,7 +1,7 @@
 // Command krew packs the builds of the kubectl plugin for a release: an archive for each platform, the checksums of all, and the
 // manifest with which Krew installs them. The same builds give the same bytes.
 //
-//	krew -dir dist/plugin -version 0.1.0 -url https://example.com/releases/v0.1.0
+//	krew -dir dist/plugin -version x.y.z -url https://example.com/releases/vx.y.z
 //
 // The builds are in DIR/OS-ARCH/kubectl-aimodel, with .exe for Windows.
 package main

@@ -138,6 +138,7 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 		ginkgo.Entry(nil, "sample-available"),
 		ginkgo.Entry(nil, "scale-subresource"),
 		ginkgo.Entry(nil, "broken-image-reason"),
+		ginkgo.Entry(nil, "registry-cleanup"),
 	)
 
 	ginkgo.It("passes the integration tests with the permissions of the bundle", func() {

@@ -331,6 +331,46 @@ func TestValuesThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestThePlatformsAreTheSameEverywhere compares those that images are built for with those that nodes must have and that a
+// catalog shows.
+func TestThePlatformsAreTheSameEverywhere(t *testing.T) {
+	var built []string
+	for _, platform := range strings.Split(must(t, root, "make", "-s", "show-PLATFORMS"), ",") {
+		built = append(built, strings.TrimPrefix(platform, "linux/"))
+	}
+	deployment := kustomize(t, "config/operator").get(t, "Deployment/"+namespace+"/"+manager)
+	terms, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "affinity", "nodeAffinity",
+		"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	if err != nil || len(terms) != 1 {
+		t.Fatalf("terms = %v, %v", terms, err)
+	}
+	var wanted []string
+	for _, expression := range terms[0].(object)["matchExpressions"].([]any) {
+		if expression.(object)["key"] == "kubernetes.io/arch" {
+			for _, value := range expression.(object)["values"].([]any) {
+				wanted = append(wanted, value.(string))
+			}
+		}
+	}
+	if !slices.Equal(wanted, built) {
+		t.Errorf("the Deployment asks for nodes of %v, images are built for %v", wanted, built)
+	}
+	csv := objects{}
+	csv.read(t, "the bundle", []byte(read(t, root, "bundle/manifests/aimodel-operator.clusterserviceversion.yaml")))
+	var shown []string
+	for _, one := range csv {
+		for label := range (&unstructured.Unstructured{Object: one}).GetLabels() {
+			if arch, is := strings.CutPrefix(label, "operatorframework.io/arch."); is {
+				shown = append(shown, arch)
+			}
+		}
+	}
+	slices.Sort(shown)
+	if !slices.Equal(shown, built) {
+		t.Errorf("the bundle says that it runs on %v, images are built for %v", shown, built)
+	}
+}
+
 func TestHelmLint(t *testing.T) {
 	program := filepath.Join(root, "bin/helm")
 	if _, err := os.Stat(program); err != nil {

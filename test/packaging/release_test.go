@@ -115,9 +115,6 @@ func TestTheVersionIsTheSameEverywhere(t *testing.T) {
 
 	folder, _ := repository(t)
 	must(t, folder, "hack/version.sh", "set", "7.8.9-rc.1", "registry.example.com/op")
-	if _, err := os.Stat(filepath.Join(folder, "bundle")); os.IsNotExist(err) { // which make bundle writes
-		must(t, folder, "hack/version.sh", "check")
-	}
 	contains(t, "Chart.yaml", read(t, folder, "charts/aimodel-operator/Chart.yaml"), "version: 7.8.9-rc.1\n", `appVersion: "7.8.9-rc.1"`)
 	contains(t, "values.yaml", read(t, folder, "charts/aimodel-operator/values.yaml"), "  repository: registry.example.com/op\n")
 	if got := must(t, folder, "make", "-s", "show-IMG"); got != "registry.example.com/op:7.8.9-rc.1" {
@@ -187,6 +184,9 @@ func TestAReleaseIsMadeOfACommitThatIsNew(t *testing.T) {
 // TestRelease makes a whole release: first without publishing, then to a registry and a git remote on this machine.
 func TestRelease(t *testing.T) {
 	folder, remote := repository(t)
+	current := must(t, folder, "hack/version.sh", "show")
+	must(t, folder, "git", "tag", "v9.9.8")
+	must(t, folder, "git", "tag", "v9.9.9-rc.1") // no final version, so not what this one replaces
 	keys := t.TempDir()
 	must(t, keys, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "release", "-f", filepath.Join(keys, "key"))
 	registry := startRegistry(t)
@@ -220,7 +220,7 @@ func TestRelease(t *testing.T) {
 	if out, err = shell(t, folder, append(env, "PUBLISH=1"), "hack/release.sh"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"op", "charts/aimodel-operator"} {
+	for _, name := range []string{"op", "op-scorecard", "op-bundle", "op-catalog", "charts/aimodel-operator"} {
 		contains(t, name, fetch(t, "http://"+registry+"/v2/team/"+name+"/tags/list"), `"9.9.9"`)
 	}
 	tagged := must(t, remote, "git", "rev-parse", "v9.9.9^{commit}")
@@ -229,6 +229,38 @@ func TestRelease(t *testing.T) {
 	}
 	contains(t, "the changelog of the tag", must(t, remote, "git", "show", "v9.9.9:CHANGELOG.md"), "## Unreleased\n\n## 9.9.9 - 2")
 	contains(t, "the Makefile of the tag", must(t, remote, "git", "show", "v9.9.9:Makefile"), "VERSION ?= 9.9.9\n", "IMAGE_TAG_BASE ?= "+base+"\n")
+	checkNothingIsStale(t, remote, "v9.9.9", current)
+
+	// What the Lifecycle Manager gets of it, by the program that it reads catalogs with.
+	opm, err := filepath.Abs(filepath.Join(root, "bin/opm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog := must(t, folder, opm, "render", "--use-http", "-o", "yaml", base+"-catalog:9.9.9")
+	contains(t, "the catalog", catalog, "image: "+base+"-bundle@sha256:", "name: aimodel-operator.v9.9.9\n", "replaces: aimodel-operator.v9.9.8\n",
+		"skipRange: '>=0.0.0-0 <9.9.9'\n")
+	bundle := must(t, folder, opm, "render", "--use-http", "-o", "yaml", base+"-bundle:9.9.9")
+	contains(t, "the bundle", bundle, "- image: "+base+"@sha256:", "name: aimodel-operator.v9.9.9\n")
+}
+
+// mayKeep are the files in which a number like that of a version may be something else: a version of a dependency, an example, a
+// release of the past, or the version of what is embedded and has one of its own.
+var mayKeep = []string{"*_test.go", "*go.mod", "*go.sum", "*package-lock.json", "CHANGELOG.md", "docs/release.md", "docs/decisions", "hack/version.sh",
+	"helm-charts/*/Chart.yaml"}
+
+// checkNothingIsStale holds that no file of a release still has the version of before.
+func checkNothingIsStale(t *testing.T, repository, commit, version string) {
+	t.Helper()
+	args := []string{"grep", "-I", "-n", "-w", "-F", version, commit, "--", "."}
+	for _, file := range mayKeep {
+		args = append(args, ":(exclude)"+file)
+	}
+	if found, err := shell(t, repository, nil, "git", args...); err == nil {
+		t.Errorf("the release still has %s:\n%s", version, found)
+	}
+	if _, err := shell(t, repository, nil, "git", append(args[:5:5], "aimodel-operator.v9.9.9", commit)...); err != nil {
+		t.Errorf("this does not find what is there: %v", err)
+	}
 }
 
 // checkRelease checks the files of a release, as somebody would who downloads them.
@@ -244,7 +276,7 @@ func checkRelease(t *testing.T, folder, base, publicKey string) {
 		t.Errorf("the signature fits other files too: %s", out)
 	}
 	contains(t, "what is checked", must(t, folder, "sha256sum", "--check", "checksums.txt"),
-		"install.yaml: OK", "aimodel-operator-9.9.9.tgz: OK", "images.txt: OK", "notes.md: OK", ".spdx.json: OK")
+		"install.yaml: OK", "catalog.yaml: OK", "aimodel-operator-9.9.9.tgz: OK", "images.txt: OK", "notes.md: OK", ".spdx.json: OK")
 
 	images := read(t, folder, "images.txt")
 	_, digest, _ := strings.Cut(strings.Split(images, "\n")[0], "@")

@@ -331,58 +331,95 @@ func TestPushOfAnotherVersionIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheImagesOfTheProject builds the real images for this machine, from two copies of the repository, and runs what a
-// registry gives back.
+// TestTheImagesOfTheProject makes the real images for this machine, from two copies of the repository, and runs what a registry
+// gives back.
 func TestTheImagesOfTheProject(t *testing.T) {
-	address := startRegistry(t)
-	base := address + "/aimodel-operator"
-	first, second := t.TempDir(), t.TempDir()
-	arguments := func(command, root, out string) []string {
-		return []string{command, "-root", root, "-out", out, "-base", base, "-version", "1.2.3", "-revision", "abc",
-			"-time", "1700000000", "-source", "https://example.com/hello", "-platforms", "linux/" + runtime.GOARCH}
-	}
-	root := filepath.Join("..", "..")
-	var built, again, pushed bytes.Buffer
-	if err := run(t.Context(), arguments("build", root, first), &built); err != nil {
-		t.Fatal(err)
-	}
-	if err := run(t.Context(), arguments("build", copyOf(t, root), second), &again); err != nil {
-		t.Fatal(err)
-	}
-	if built.String() != again.String() {
-		t.Errorf("two copies of the repository give\n%s%s", &built, &again)
-	}
-	if err := run(t.Context(), arguments("push", root, first), &pushed); err != nil {
-		t.Fatal(err)
-	}
-	if pushed.String() != built.String() {
-		t.Errorf("pushed\n%swant\n%s", &pushed, &built)
-	}
-
-	config, err := readConfig(root, "tools/images/images.yaml")
+	config, err := readConfig(filepath.Join("..", ".."), "tools/images/images.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var names []string
 	for _, listed := range config.Images {
-		t.Run(listed.Name, func(t *testing.T) {
-			image := pull(t, base+listed.Suffix+":1.2.3")
-			checkConfiguration(t, image, listed.Entrypoint)
-			for _, p := range listed.Programs {
-				if runtime.GOOS != "linux" {
-					t.Skip("the program is one for Linux")
-				}
-				if got := runIn(t, image, strings.TrimPrefix(p.To, "/")); got != "1.2.3\n" {
-					t.Errorf("%s --version says %q, want 1.2.3", p.To, got)
-				}
+		if listed.Name == "catalog" && tool("opm") == "" {
+			t.Log("bin/opm is not built: the image of the catalog is not made here")
+			continue
+		}
+		names = append(names, listed.Name)
+	}
+	base := startRegistry(t) + "/aimodel-operator"
+	do := func(root, target string) []string {
+		command := exec.CommandContext(t.Context(), "make", target, "IMAGES="+strings.Join(names, " "), "IMAGE_TAG_BASE="+base, "VERSION=1.2.3",
+			"REVISION=abc", "SOURCE_DATE_EPOCH=1700000000", "SOURCE_URL=https://example.com/hello", "PLATFORMS=linux/"+runtime.GOARCH)
+		command.Dir = root
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("make %s: %v\n%s", target, err, out)
+		}
+		var built []string
+		for _, line := range strings.Split(string(out), "\n") {
+			if strings.HasPrefix(line, base) {
+				built = append(built, line)
 			}
-			if listed.Certificates && !slices.Contains(extract(t, image), strings.TrimPrefix(certificatesPath, "/")) {
-				t.Errorf("there is no %s", certificatesPath)
-			}
-		})
+		}
+		return built
+	}
+	root := copyOf(t, filepath.Join("..", ".."))
+	built, again := do(root, "images"), do(copyOf(t, filepath.Join("..", "..")), "images")
+	if !slices.Equal(built, again) || len(built) != len(names) {
+		t.Errorf("two copies of the repository give\n%s\n%s", built, again)
+	}
+	if pushed := do(root, "push"); !slices.Equal(pushed, built) {
+		t.Errorf("pushed\n%s\nwant\n%s", pushed, built)
+	}
+	for _, listed := range config.Images {
+		if slices.Contains(names, listed.Name) {
+			t.Run(listed.Name, func(t *testing.T) { checkPushed(t, base, &listed) })
+		}
 	}
 }
 
-// copyOf copies what git would carry of the repository to another folder.
+// checkPushed checks an image as somebody gets it who pulls it.
+func checkPushed(t *testing.T, base string, listed *image) {
+	t.Helper()
+	pulled := pull(t, base+listed.Suffix+":1.2.3")
+	checkConfiguration(t, pulled, listed.Entrypoint)
+	for _, p := range listed.Programs {
+		if runtime.GOOS != "linux" {
+			t.Skip("the program is one for Linux")
+		}
+		if got := runIn(t, pulled, strings.TrimPrefix(p.To, "/")); got != "1.2.3\n" {
+			t.Errorf("%s --version says %q, want 1.2.3", p.To, got)
+		}
+	}
+	if listed.Certificates && !slices.Contains(extract(t, pulled), strings.TrimPrefix(certificatesPath, "/")) {
+		t.Errorf("there is no %s", certificatesPath)
+	}
+	want := map[string]string{
+		"bundle":  "name: aimodel-operator.v",
+		"catalog": "image: " + base + "-bundle@sha256:", // not a tag, which may move
+	}[listed.Name]
+	if want == "" || tool("opm") == "" {
+		return
+	}
+	out, err := exec.CommandContext(t.Context(), tool("opm"), "render", base+listed.Suffix+":1.2.3", "--use-http", "-o", "yaml").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("opm reads of it %v\n%s\nwhich lacks %s", err, out, want)
+	}
+}
+
+// tool is the path of a program in bin/; empty where it is not built.
+func tool(name string) string {
+	path, err := filepath.Abs(filepath.Join("..", "..", "bin", name))
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// copyOf copies what git would carry of the repository to another folder, where the tools that are built already are too.
 func copyOf(t *testing.T, root string) string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -392,12 +429,27 @@ func copyOf(t *testing.T, root string) string {
 		t.Skipf("this is no git repository: %v", err)
 	}
 	target := t.TempDir()
+	for _, tool := range []string{"opm", ".opm.key"} {
+		from, err := filepath.Abs(filepath.Join(root, "bin", tool))
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(target, "bin"), 0o755)
+		}
+		if err == nil {
+			err = os.Symlink(from, filepath.Join(target, "bin", tool))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, name := range strings.Split(strings.TrimRight(string(names), "\x00"), "\x00") {
 		data, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			continue // deleted and not committed, or a link to a folder
 		}
 		write(t, filepath.Join(target, name), string(data))
+		if info, err := os.Stat(filepath.Join(root, name)); err != nil || os.Chmod(filepath.Join(target, name), info.Mode().Perm()) != nil {
+			t.Fatalf("mode of %s: %v", name, err)
+		}
 	}
 	return target
 }
