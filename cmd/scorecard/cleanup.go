@@ -81,7 +81,7 @@ func (c *check) expectCleanup(ctx context.Context, model *aiv1.AIModel, receiver
 			model.Name, err, model.Finalizers, receiver.count(model, eventDelete))
 	}
 	if sent := receiver.count(model, eventDelete); sent < 2 {
-		return fmt.Errorf("%s is gone, and %d deletions were sent to its registry: the first was refused, and there was no second", model.Name, sent)
+		return fmt.Errorf("%s is gone, and its registry was told so %d times: the first was refused, and there was no second", model.Name, sent)
 	}
 	c.tell("%s is gone, and its registry was told: the first time it answered 503, and was asked again", model.Name)
 	return nil

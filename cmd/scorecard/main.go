@@ -50,7 +50,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.SetOutput(io.Discard)
 	folder := flags.String("bundle", "/bundle", "`folder` of the bundle")
 	flags.StringVar(&c.namespace, "namespace", c.namespace, "`namespace` to work in")
-	flags.StringVar(&c.image, "image", "", "`image` of a model server to use instead of those of the samples, which exist nowhere; in a pod, its own by default")
+	flags.StringVar(&c.image, "image", "",
+		"`image` of a model server to use instead of those of the samples, which exist nowhere; in a pod, its own by default")
 	flags.DurationVar(&c.timeout, "timeout", 4*time.Minute, "how long a test waits for what should happen")
 	const annotate = "`key=value` to add to the pods whose image is missing; simulated nodes act on it"
 	flags.Func("broken-pod-annotation", annotate, func(pair string) error {
@@ -64,7 +65,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	showVersion := flags.Bool("version", false, "print the version")
 	usage := func() {
 		flags.SetOutput(out)
-		fmt.Fprintln(out, "scorecard runs one test of the installed operator: "+strings.Join(names(), ", ")+".\n\nUsage: scorecard [flags] TEST\n       scorecard serve    stands in for a model server")
+		fmt.Fprintln(out, "scorecard runs one test of the installed operator: "+strings.Join(names(), ", ")+".\n\n"+
+			"Usage: scorecard [flags] TEST\n       scorecard serve    stands in for a model server")
 		flags.PrintDefaults()
 	}
 	switch err := flags.Parse(args); {

@@ -27,7 +27,7 @@ func serve(ctx context.Context) error {
 		_, _ = fmt.Fprintln(w, `{"model": "stand-in"}`)
 	})}
 	stopped := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		_ = server.Shutdown(ctx)
 	})

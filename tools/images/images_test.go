@@ -408,8 +408,8 @@ func checkPushed(t *testing.T, base string, listed *image) {
 }
 
 // tool is the path of a program in bin/; empty where it is not built.
-func tool(name string) string {
-	path, err := filepath.Abs(filepath.Join("..", "..", "bin", name))
+func tool(program string) string {
+	path, err := filepath.Abs(filepath.Join("..", "..", "bin", program))
 	if err != nil {
 		return ""
 	}
