@@ -17,7 +17,9 @@ func (s *session) whyCommand() *cobra.Command {
 		GroupID: groupLook,
 		Short:   "Tell why a model is not ready, and what to do",
 		Long: "Show an object with everything that belongs to it: what it refers to, its Deployment with ReplicaSets and pods, its\n" +
-			"autoscaler, claims and latest warnings. What keeps it from being ready is marked.\n\n" +
+			"autoscaler, budget, claims and latest warnings. What keeps it from being ready is marked. The pods are looked at anew,\n" +
+			"as the operator looks at them, with your permissions; who may list the pods of all namespaces is also told how much of what is\n" +
+			"lacking is free, and where.\n\n" +
 			"Of a Secret is read whether it is there, and never what is in it.",
 		Example: "  kubectl aimodel why llama\n" +
 			"  kubectl aimodel why aim/sentiment -n team-a\n  kubectl aimodel why llama -o json | jq -r .advice",

@@ -130,9 +130,12 @@ func less(a, b Finding) bool {
 
 // Pod is the most telling finding about one pod, from nothing but itself, and without what depends on time. Nil means that
 // it is ready, on its way, or leaving.
-func Pod(pod *corev1.Pod) *Finding {
+func Pod(pod *corev1.Pod) *Finding { return PodAmong(Facts{}, pod) }
+
+// PodAmong is the most telling finding about one pod, from all that is known.
+func PodAmong(facts Facts, pod *corev1.Pod) *Finding {
 	var best *Finding
-	for _, finding := range ofPod(&Facts{}, pod) {
+	for _, finding := range ofPod(&facts, pod) {
 		if best == nil || rank(finding.Reason) < rank(best.Reason) {
 			best = &finding
 		}

@@ -56,6 +56,9 @@ type Node struct {
 	Ready       bool                `json:"ready,omitempty"`
 	Capacity    corev1.ResourceList `json:"capacity,omitempty"`
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
+	// Free is what no pod on it has asked for. Nil: not known. It changes all the time, so that no diagnosis that is kept may
+	// know it.
+	Free corev1.ResourceList `json:"free,omitempty"`
 }
 
 // TemplateHash is the label by which the Deployment controller tells the pods of one revision from those of another.

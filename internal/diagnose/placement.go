@@ -11,19 +11,30 @@ import (
 // admits says whether the pod's node selector, its required affinity and its tolerations let it onto a node. Room is another
 // question.
 func admits(pod *corev1.Pod, node *Node) bool {
+	return matches(pod, node) && len(untolerated(pod, node)) == 0
+}
+
+// matches says whether a node is one that the pod's node selector and its required affinity ask for.
+func matches(pod *corev1.Pod, node *Node) bool {
 	for key, value := range pod.Spec.NodeSelector {
 		if has, ok := node.Labels[key]; !ok || has != value {
 			return false
 		}
 	}
 	terms := requiredTerms(pod)
-	if terms != nil && !slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool { return fits(&term, node) }) {
-		return false
+	return terms == nil || slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool { return fits(&term, node) })
+}
+
+// untolerated are the taints of a node that keep a pod off it.
+func untolerated(pod *corev1.Pod, node *Node) []corev1.Taint {
+	var found []corev1.Taint
+	for _, taint := range node.Taints {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule &&
+			!slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(&t, &taint) }) {
+			found = append(found, taint)
+		}
 	}
-	return !slices.ContainsFunc(node.Taints, func(taint corev1.Taint) bool {
-		return taint.Effect != corev1.TaintEffectPreferNoSchedule &&
-			!slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(&t, &taint) })
-	})
+	return found
 }
 
 func requiredTerms(pod *corev1.Pod) []corev1.NodeSelectorTerm {
@@ -88,12 +99,22 @@ func tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	return toleration.Value == taint.Value
 }
 
-// selectorText is the pod's node selector as a user would write it on a command line. Empty when it has none.
-func selectorText(pod *corev1.Pod) string {
+// selectionText begins a sentence about the nodes that a pod asks for, with its node selector as a user would write it on a
+// command line. Empty when it takes any.
+func selectionText(pod *corev1.Pod) string {
 	var pairs []string
 	for key, value := range pod.Spec.NodeSelector {
 		pairs = append(pairs, key+"="+value)
 	}
 	slices.Sort(pairs)
-	return strings.Join(pairs, ",")
+	selector := strings.Join(pairs, ",")
+	switch affinity := requiredTerms(pod) != nil; {
+	case selector != "" && affinity:
+		return "its node selector (" + selector + ") and its affinity match"
+	case selector != "":
+		return "its node selector (" + selector + ") matches"
+	case affinity:
+		return "its affinity matches"
+	}
+	return ""
 }

@@ -171,9 +171,9 @@ var table = []Entry{{
 }, {
 	Reason:  aiv1.ReasonUnschedulable,
 	Meaning: "The scheduler finds no node for a replica.",
-	Advice: "Compare what a replica asks for with what the nodes have. Ask for less, free what others hold, or add a node; if no node is admitted, " +
+	Advice: "Compare what a replica asks for with what the nodes have. Ask for less, free what others hold, or add a node; if it may use no node, " +
 		"correct the node selector and tolerations in `spec.placement`.",
-	Example: `no node can take a replica: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu. A replica asks for 16 nvidia.com/gpu, and no node that it may use has more than 8. Its node selector and tolerations admit 2 of 2 nodes`,
+	Example: `no node can take a replica: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu. A replica asks for 16 nvidia.com/gpu, and no node that it may use has more than 8. It may use 2 of 2 nodes`,
 	pod:     unschedulable,
 }, {
 	Reason:  aiv1.ReasonReadinessFailing,

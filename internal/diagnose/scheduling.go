@@ -53,30 +53,12 @@ func whatIsAsked(f *Facts, pod *corev1.Pod, words string) string {
 	var sentences []string
 	candidates := f.candidates(pod)
 	for _, name := range lacking(words) {
-		asked, ok := asks(pod, name)
-		if !ok {
-			continue
+		if asked, ok := asks(pod, name); ok {
+			sentences = append(sentences, fmt.Sprintf("A replica asks for %s %s", asked.String(), name)+room(candidates, name, asked))
 		}
-		sentence := fmt.Sprintf("A replica asks for %s %s", asked.String(), name)
-		if len(candidates) > 0 {
-			most := most(candidates, name, allocatable)
-			switch {
-			case most.IsZero():
-				sentence += ", which none of the nodes that it may use has"
-			case most.Cmp(asked) < 0:
-				sentence += fmt.Sprintf(", and no node that it may use has more than %s", most.String())
-			default:
-				sentence += fmt.Sprintf(", and a node that it may use has %s, which other pods hold", most.String())
-			}
-		}
-		sentences = append(sentences, sentence)
 	}
 	if f.Nodes != nil {
-		choice := fmt.Sprintf("Its node selector and tolerations admit %d of %d nodes", len(candidates), len(f.Nodes))
-		if selector := selectorText(pod); selector != "" {
-			choice += " (" + selector + ")"
-		}
-		sentences = append(sentences, choice)
+		sentences = append(sentences, f.choice(pod, len(candidates)))
 	}
 	if len(sentences) == 0 {
 		return ""
@@ -87,6 +69,126 @@ func whatIsAsked(f *Facts, pod *corev1.Pod, words string) string {
 		sentences[0] = " " + sentences[0]
 	}
 	return strings.Join(sentences, ". ")
+}
+
+// room says how much of a resource there is for a pod that asks for that much.
+func room(candidates []Node, name string, asked resource.Quantity) string {
+	if len(candidates) == 0 {
+		return ""
+	}
+	most := most(candidates, name, allocatable)
+	switch {
+	case most.IsZero():
+		return ", which none of the nodes that it may use has"
+	case most.Cmp(asked) < 0:
+		return fmt.Sprintf(", and no node that it may use has more than %s", most.String())
+	}
+	freest := freest(candidates, name)
+	if freest == nil {
+		return fmt.Sprintf(", and a node that it may use has %s, which other pods hold", most.String())
+	}
+	free, of := freest.Free[corev1.ResourceName(name)], freest.Allocatable[corev1.ResourceName(name)]
+	return fmt.Sprintf(", and the most that is free on a node that it may use is %s of %s, on %s", free.String(), of.String(), freest.Name)
+}
+
+// freest is the node with the most of a resource that is free. Nil: that is not known.
+func freest(nodes []Node, name string) *Node {
+	var best *Node
+	for i := range nodes {
+		free, known := nodes[i].Free[corev1.ResourceName(name)]
+		if !known {
+			continue
+		}
+		if best == nil {
+			best = &nodes[i]
+			continue
+		}
+		bestFree := best.Free[corev1.ResourceName(name)]
+		if order := free.Cmp(bestFree); order > 0 || (order == 0 && nodes[i].Name < best.Name) {
+			best = &nodes[i]
+		}
+	}
+	return best
+}
+
+// maxTaints is how many taints are named.
+const maxTaints = 3
+
+// choice says how many nodes a pod may use, and what keeps it off the others.
+func (f *Facts) choice(pod *corev1.Pod, admitted int) string {
+	matched, tainted := 0, 0
+	var taints []string
+	for i := range f.Nodes {
+		if !matches(pod, &f.Nodes[i]) {
+			continue
+		}
+		matched++
+		untolerated := untolerated(pod, &f.Nodes[i])
+		if len(untolerated) > 0 {
+			tainted++
+		}
+		for j := range untolerated {
+			taints = append(taints, untolerated[j].ToString())
+		}
+	}
+	text := fmt.Sprintf("It may use %d of %d nodes", admitted, len(f.Nodes))
+	var why []string
+	if what := selectionText(pod); what != "" {
+		why = append(why, fmt.Sprintf("%s %d", what, matched))
+	}
+	if tainted > 0 {
+		slices.Sort(taints)
+		taints = slices.Compact(taints)
+		named := strings.Join(taints[:min(len(taints), maxTaints)], ", ")
+		if more := len(taints) - maxTaints; more > 0 {
+			named += fmt.Sprintf(" and %d more", more)
+		}
+		why = append(why, fmt.Sprintf("taints that it does not tolerate keep it off %d (%s)", tainted, named))
+	}
+	if len(why) > 0 {
+		text += ": " + strings.Join(why, ", and ")
+	}
+	return text
+}
+
+// Holds is how much a pod on a node keeps from others, of each of the resources.
+func Holds(pod *corev1.Pod, names []string) corev1.ResourceList {
+	held := corev1.ResourceList{}
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return held
+	}
+	for _, name := range names {
+		if asked, ok := asks(pod, name); ok {
+			held[corev1.ResourceName(name)] = asked
+		}
+	}
+	return held
+}
+
+// Lacking gives the names of the nodes that would have room for a pod if nothing else were on them, and the resources that the
+// scheduler finds too little of: what is free there tells more.
+func Lacking(facts Facts) (nodes, resources []string) {
+	for i := range facts.Pods {
+		pod := &facts.Pods[i]
+		words, ok := schedulerWords(pod)
+		if !ok || !facts.isCurrent(pod) || !pod.DeletionTimestamp.IsZero() {
+			continue
+		}
+		names := lacking(words)
+		resources = append(resources, names...)
+		for _, node := range facts.candidates(pod) {
+			if slices.ContainsFunc(names, func(name string) bool {
+				asked, ok := asks(pod, name)
+				has := node.Allocatable[corev1.ResourceName(name)]
+				return ok && has.Cmp(asked) >= 0
+			}) {
+				nodes = append(nodes, node.Name)
+			}
+		}
+	}
+	slices.Sort(nodes)
+	slices.Sort(resources)
+	return slices.Compact(nodes), slices.Compact(resources)
 }
 
 // Hopeless says whether a pod asks for what no node that it may use has, so that no other pod could make room for it. While the
@@ -129,20 +231,34 @@ func lacking(words string) []string {
 	return slices.Compact(names)
 }
 
-// asks is how much of a resource a pod asks for, as the scheduler counts: the containers together, or an init container alone.
+// asks is how much of a resource a pod asks for, as the scheduler counts: the containers together with the sidecars, or an init
+// container with the sidecars that were started before it, and the overhead of the runtime.
 func asks(pod *corev1.Pod, name string) (resource.Quantity, bool) {
-	var sum resource.Quantity
+	var sum, most, sidecars resource.Quantity
 	asked := false
-	for i := range pod.Spec.Containers {
-		if one, ok := request(&pod.Spec.Containers[i], name); ok {
-			sum.Add(one)
-			asked = true
+	for i := range pod.Spec.InitContainers {
+		container := &pod.Spec.InitContainers[i]
+		one, ok := request(container, name)
+		asked = asked || ok
+		if container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			sidecars.Add(one)
+			continue
+		}
+		if one.Add(sidecars); one.Cmp(most) > 0 {
+			most = one
 		}
 	}
-	for i := range pod.Spec.InitContainers {
-		if one, ok := request(&pod.Spec.InitContainers[i], name); ok && one.Cmp(sum) > 0 {
-			sum, asked = one, true
-		}
+	for i := range pod.Spec.Containers {
+		one, ok := request(&pod.Spec.Containers[i], name)
+		asked = asked || ok
+		sum.Add(one)
+	}
+	if sum.Add(sidecars); most.Cmp(sum) > 0 {
+		sum = most
+	}
+	if overhead, ok := pod.Spec.Overhead[corev1.ResourceName(name)]; ok {
+		asked = true
+		sum.Add(overhead)
 	}
 	return sum, asked
 }

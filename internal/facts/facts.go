@@ -84,13 +84,24 @@ func (g *Gatherer) revision(ctx context.Context, deployment *appsv1.Deployment) 
 		client.MatchingLabels(deployment.Spec.Selector.MatchLabels)); err != nil {
 		return "", fmt.Errorf("list ReplicaSets: %w", err)
 	}
-	for i := range sets.Items {
-		set := &sets.Items[i]
-		if metav1.IsControlledBy(set, deployment) && Revision(set) == current && set.Labels[diagnose.TemplateHash] != "" {
-			return set.Labels[diagnose.TemplateHash], nil
-		}
+	if hash := CurrentHash(deployment, sets.Items); hash != "" {
+		return hash, nil
 	}
 	return notCachedYet, nil
+}
+
+// CurrentHash is the hash that the pods of the Deployment's current revision carry, by its ReplicaSets. Empty: not known.
+func CurrentHash[Set any, Object interface {
+	*Set
+	metav1.Object
+}](deployment *appsv1.Deployment, sets []Set) string {
+	current := Revision(deployment)
+	for i := range sets {
+		if set := Object(&sets[i]); current != 0 && metav1.IsControlledBy(set, deployment) && Revision(set) == current {
+			return set.GetLabels()[diagnose.TemplateHash]
+		}
+	}
+	return ""
 }
 
 // Revision is the number of the revision that a Deployment or a ReplicaSet is at. Zero: not known yet.

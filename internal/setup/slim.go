@@ -44,7 +44,7 @@ func slimPod(object any) (any, error) {
 	if pod.Spec.NodeName == "" {
 		// Only a pod that has no node yet is asked about what it wants of one.
 		slim.Spec.NodeSelector, slim.Spec.Affinity, slim.Spec.Tolerations = pod.Spec.NodeSelector, nodeAffinity(pod), pod.Spec.Tolerations
-		slim.Spec.Volumes = claims(pod)
+		slim.Spec.Volumes, slim.Spec.Overhead = claims(pod), pod.Spec.Overhead
 	}
 	return slim, nil
 }
@@ -72,6 +72,7 @@ func slimContainers(containers []corev1.Container) []corev1.Container {
 		slim[i] = corev1.Container{
 			Name:          containers[i].Name,
 			Image:         containers[i].Image,
+			RestartPolicy: containers[i].RestartPolicy,
 			Resources:     corev1.ResourceRequirements{Limits: containers[i].Resources.Limits, Requests: containers[i].Resources.Requests},
 			StartupProbe:  slimProbe(containers[i].StartupProbe),
 			LivenessProbe: slimProbe(containers[i].LivenessProbe),

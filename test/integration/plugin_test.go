@@ -75,6 +75,19 @@ var _ = ginkgo.Describe("The kubectl plugin", func() {
 			`"; there are aim/llama, llama`))
 	})
 
+	ginkgo.It("tells what is free where a model finds no room, and what a budget lets go", func() {
+		create(newModel(namespace, "m"), newService(namespace, "holds", "m", withGPUs(5), func(spec *aiv1.InferenceServiceSpec) {
+			spec.Replicas = new(int32(2))
+		}))
+		expectReady(newService(namespace, "holds", "m"))
+		waits := newService(namespace, "waits", "m", withGPUs(6))
+		create(waits)
+		expectReason(waits, aiv1.ReasonUnschedulable, "a node that it may use has 8, which other pods hold. It may use 2 of 2 nodes")
+		Expect(tell(namespace, "why", "waits")).To(MatchRegexp(
+			`A replica asks for 6 nvidia\.com/gpu, and the most that is free on a node that it may use is [0-3] of 8, on \S+\. It may use 2 of 2 nodes`))
+		Expect(tell(namespace, "why", "holds")).To(MatchRegexp(`PodDisruptionBudget/holds-server +lets 1 be evicted, 2 of 2 healthy`))
+	})
+
 	ginkgo.It("shows the fleet, with the GPUs asked for and got", func() {
 		create(newModel(namespace, "m"), newService(namespace, "fits", "m", withGPUs(2)), newService(namespace, "too-big", "m", withGPUs(16)))
 		expectReady(newService(namespace, "fits", "m"))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -50,7 +51,16 @@ func Client(t testing.TB, objects ...client.Object) client.WithWatch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(objects...).Build()
+	// An API server knows these fields without being told.
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(objects...).
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(object client.Object) []string {
+			pod, _ := object.(*corev1.Pod)
+			return []string{pod.Spec.NodeName}
+		}).
+		WithIndex(&corev1.Event{}, "involvedObject.uid", func(object client.Object) []string {
+			event, _ := object.(*corev1.Event)
+			return []string{string(event.InvolvedObject.UID)}
+		}).Build()
 }
 
 // Golden compares a text with a golden file, or rewrites the file.

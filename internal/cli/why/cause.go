@@ -20,7 +20,7 @@ import (
 // maxWarnings is how many warnings of one object are told, the latest.
 const maxWarnings = 3
 
-func podPart(pod *corev1.Pod) *Part {
+func podPart(known diagnose.Facts, pod *corev1.Pod) *Part {
 	part := &Part{Kind: "Pod", Name: pod.Name, uid: string(pod.UID), State: string(pod.Status.Phase), Health: Waiting}
 	if pod.Spec.NodeName != "" {
 		part.State += " on " + pod.Spec.NodeName
@@ -34,7 +34,7 @@ func podPart(pod *corev1.Pod) *Part {
 		part.State += ": " + pod.Status.Reason
 		part.note(output.OneLine(pod.Status.Message))
 	}
-	if finding := diagnose.Pod(pod); finding != nil {
+	if finding := diagnose.PodAmong(known, pod); finding != nil {
 		part.Health, part.reason = Broken, finding.Reason
 		part.State += ", " + finding.Reason
 		part.note(finding.Message)
@@ -116,36 +116,41 @@ func markCause(story *Story, failure *aiv1.Failure) {
 	if story.Ready == string(metav1.ConditionTrue) {
 		return
 	}
-	cause := findCause(story, failure)
+	reason, about := story.Reason, aiv1.FailureObject{}
+	if failure != nil && failure.Object != nil {
+		about = *failure.Object
+	}
+	if now := seenNow(story); now != nil {
+		if now.Reason != reason {
+			story.Tree.note(fmt.Sprintf("seen just now: %s: %s", now.Reason, now.Message))
+		}
+		reason, about.Kind, about.Name = now.Reason, now.Object.Kind, now.Object.Name
+	}
+	cause := findCause(story.Tree, reason, about)
 	cause.Cause = true
 	if cause.Health != Waiting || cause.Kind == "Pod" {
 		cause.Health = Broken
 	}
-	reason := story.Reason
 	if reason == aiv1.ReasonModelNotResolved && cause.reason != "" {
 		reason = cause.reason
 	}
 	advise(story, reason)
 }
 
+// findCause gives the part that a reason is about.
 //
 //nolint:gocyclo // it is a list, and each line of it is read by itself
-func findCause(story *Story, failure *aiv1.Failure) *Part {
-	root := story.Tree
-	var about aiv1.FailureObject
-	if failure != nil && failure.Object != nil {
-		about = *failure.Object
-	}
+func findCause(root *Part, reason string, about aiv1.FailureObject) *Part {
 	for _, matches := range []func(*Part) bool{
 		// A reference that lacks what the reason says. The deepest one is the cause: a Secret rather than its model.
-		func(p *Part) bool { return p.Kind == "Secret" && p.reason != "" && isReference(story.Reason) },
+		func(p *Part) bool { return p.Kind == "Secret" && p.reason != "" && isReference(reason) },
 		func(p *Part) bool {
-			return p.Kind == "AIModel" && p != root && p.reason != "" && isReference(story.Reason)
+			return p.Kind == "AIModel" && p != root && p.reason != "" && isReference(reason)
 		},
-		func(p *Part) bool { return p.foreign && story.Reason == aiv1.ReasonConflict },
+		func(p *Part) bool { return p.foreign && reason == aiv1.ReasonConflict },
 		func(p *Part) bool { return p.Kind == about.Kind && p.Name == about.Name && p.Kind != "Deployment" },
-		func(p *Part) bool { return p.Kind == "PersistentVolumeClaim" && p.reason == story.Reason },
-		func(p *Part) bool { return p.Kind == "Pod" && p.reason == story.Reason },
+		func(p *Part) bool { return p.Kind == "PersistentVolumeClaim" && p.reason == reason },
+		func(p *Part) bool { return p.Kind == "Pod" && p.reason == reason },
 		func(p *Part) bool { return p.Kind == "ReplicaSet" && p.reason != "" },
 		func(p *Part) bool { return p.Kind == "Pod" && p.reason != "" },
 		// What is known of pods from their events only is told of the first that is not up.

@@ -12,12 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/cli/access"
+	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
+	"github.com/aimodel-operator/aimodel-operator/internal/facts"
 )
 
 // Teller gathers stories.
@@ -45,7 +46,7 @@ func (t *Teller) Tell(ctx context.Context, object access.Object) (*Story, error)
 	if err := t.references(ctx, story.Tree, object); err != nil {
 		return nil, err
 	}
-	if err := t.children(ctx, story.Tree, object); err != nil {
+	if err := t.children(ctx, story, object); err != nil {
 		return nil, err
 	}
 	if err := t.events(ctx, story.Tree, object.GetNamespace()); err != nil {
@@ -173,18 +174,18 @@ func (t *Teller) exists(ctx context.Context, gvk schema.GroupVersionKind, namesp
 }
 
 // children adds what the operator keeps for the object.
-func (t *Teller) children(ctx context.Context, root *Part, object access.Object) error {
+func (t *Teller) children(ctx context.Context, story *Story, object access.Object) error {
 	for _, entry := range object.GetServingStatus().Inventory {
-		part, err := t.child(ctx, object, entry)
+		part, err := t.child(ctx, story, object, entry)
 		if err != nil {
 			return err
 		}
-		root.add(part)
+		story.Tree.add(part)
 	}
 	return nil
 }
 
-func (t *Teller) child(ctx context.Context, object access.Object, entry aiv1.InventoryEntry) (*Part, error) {
+func (t *Teller) child(ctx context.Context, story *Story, object access.Object, entry aiv1.InventoryEntry) (*Part, error) {
 	part := &Part{Kind: entry.Kind, Name: entry.Name, Health: Fine, State: "present"}
 	found, err := t.exists(ctx, schema.FromAPIVersionAndKind(entry.APIVersion, entry.Kind), object.GetNamespace(), entry.Name)
 	switch {
@@ -204,7 +205,9 @@ func (t *Teller) child(ctx context.Context, object access.Object, entry aiv1.Inv
 	key := client.ObjectKeyFromObject(found)
 	switch entry.Kind {
 	case "Deployment":
-		return part, t.deployment(ctx, part, key)
+		return part, t.deployment(ctx, story, object, part, key)
+	case "PodDisruptionBudget":
+		return part, t.budget(ctx, part, key)
 	case "HorizontalPodAutoscaler":
 		return part, t.autoscaler(ctx, part, key)
 	}
@@ -227,7 +230,7 @@ func (t *Teller) autoscaler(ctx context.Context, part *Part, key client.ObjectKe
 }
 
 // deployment adds the ReplicaSets that have pods or want some, their pods, and the claims that these mount.
-func (t *Teller) deployment(ctx context.Context, part *Part, key client.ObjectKey) error {
+func (t *Teller) deployment(ctx context.Context, story *Story, object access.Object, part *Part, key client.ObjectKey) error {
 	deployment := &appsv1.Deployment{}
 	if err := t.Reader.Get(ctx, key, deployment); err != nil {
 		return client.IgnoreNotFound(err)
@@ -246,9 +249,15 @@ func (t *Teller) deployment(ctx context.Context, part *Part, key client.ObjectKe
 	if err != nil {
 		return fmt.Errorf("read the selector of Deployment %q: %w", deployment.Name, err)
 	}
-	if err := t.replicaSets(ctx, part, deployment, selector); err != nil {
-		return err
+	sets, pods := &appsv1.ReplicaSetList{}, &corev1.PodList{}
+	for _, list := range []client.ObjectList{sets, pods} {
+		err := t.Reader.List(ctx, list, client.InNamespace(deployment.Namespace), client.MatchingLabelsSelector{Selector: selector})
+		if err != nil {
+			return err
+		}
 	}
+	known := t.diagnose(ctx, story, object, deployment, facts.CurrentHash(deployment, sets.Items), pods.Items)
+	replicaSets(part, deployment, sets.Items, known)
 	for _, volume := range deployment.Spec.Template.Spec.Volumes {
 		if volume.PersistentVolumeClaim == nil {
 			continue
@@ -281,21 +290,12 @@ func (t *Teller) claim(ctx context.Context, parent *Part, namespace, name string
 	return nil
 }
 
-func (t *Teller) replicaSets(ctx context.Context, parent *Part, deployment *appsv1.Deployment, selector labels.Selector) error {
-	sets, pods := &appsv1.ReplicaSetList{}, &corev1.PodList{}
-	for _, list := range []client.ObjectList{sets, pods} {
-		err := t.Reader.List(ctx, list, client.InNamespace(deployment.Namespace), client.MatchingLabelsSelector{Selector: selector})
-		if err != nil {
-			return err
-		}
-	}
+func replicaSets(parent *Part, deployment *appsv1.Deployment, sets []appsv1.ReplicaSet, known diagnose.Facts) {
 	// The newest first: it is the one that a rollout is about.
-	slices.SortFunc(sets.Items, func(a, b appsv1.ReplicaSet) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
-	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {
-		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
-	})
-	for i := range sets.Items {
-		set := &sets.Items[i]
+	slices.SortFunc(sets, func(a, b appsv1.ReplicaSet) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	slices.SortFunc(known.Pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	for i := range sets {
+		set := &sets[i]
 		if !metav1.IsControlledBy(set, deployment) || (deref(set.Spec.Replicas) == 0 && set.Status.Replicas == 0) {
 			continue
 		}
@@ -308,14 +308,13 @@ func (t *Teller) replicaSets(ctx context.Context, parent *Part, deployment *apps
 			}
 		}
 		parent.add(part)
-		for j := range pods.Items {
-			if metav1.IsControlledBy(&pods.Items[j], set) {
-				part.add(podPart(&pods.Items[j]))
+		for j := range known.Pods {
+			if metav1.IsControlledBy(&known.Pods[j], set) {
+				part.add(podPart(known, &known.Pods[j]))
 			}
 		}
 		sayOnce(part.Parts)
 	}
-	return nil
 }
 
 // sayOnce keeps only the first of equal notes of several replicas.

@@ -32,7 +32,9 @@ type Story struct {
 	// Meaning and Advice are for the reason. Empty when nothing is wrong.
 	Meaning string `json:"meaning,omitempty"`
 	Advice  string `json:"advice,omitempty"`
-	Tree    *Part  `json:"tree"`
+	// Found is what a look at the pods finds wrong just now, the most telling first. The operator may have looked earlier.
+	Found []diagnose.Finding `json:"found,omitempty"`
+	Tree  *Part              `json:"tree"`
 }
 
 // Part is one object of the story.

@@ -2,14 +2,20 @@ package why
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
@@ -78,6 +84,54 @@ func TestASecretIsNeverReadWhole(t *testing.T) {
 	}
 	if reader.asked == 0 {
 		t.Error("the Secret was not looked for at all")
+	}
+}
+
+// narrow is somebody who may look at the objects of a namespace only.
+type narrow struct{ client.Reader }
+
+func (n narrow) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if (&client.ListOptions{}).ApplyOptions(options).Namespace == "" {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", errors.New("not you"))
+	}
+	return n.Reader.List(ctx, list, options...)
+}
+
+// noPods is somebody who may look at the nodes too.
+type noPods struct{ client.Reader }
+
+func (n noPods) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, nodes := list.(*corev1.NodeList); nodes {
+		return n.Reader.List(ctx, list, options...)
+	}
+	return narrow(n).List(ctx, list, options...)
+}
+
+func TestSomebodyWhoMaySeeLessIsToldSo(t *testing.T) {
+	all := clitest.Client(t, clitest.Objects(t, "testdata/unschedulable.input.yaml")...)
+	for name, tc := range map[string]struct {
+		reader      client.Reader
+		words, note string
+	}{
+		"no nodes":            {narrow{all}, "A replica asks for 4 nvidia.com/gpu", "you may not list nodes, so what they have is not told"},
+		"no pods of all else": {noPods{all}, "has 8, which other pods hold", "you may not list the pods of all namespaces, so what is free on the nodes is not told"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object, err := access.Find(t.Context(), all, "team-a", "llama")
+			if err != nil {
+				t.Fatal(err)
+			}
+			story, err := (&Teller{Reader: tc.reader, Now: func() time.Time { return now }}).Tell(t.Context(), object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(story.Tree.Notes, tc.note) {
+				t.Errorf("notes = %q, want %q", story.Tree.Notes, tc.note)
+			}
+			if len(story.Found) != 1 || !strings.Contains(story.Found[0].Message, tc.words) {
+				t.Errorf("found = %v, want %q", story.Found, tc.words)
+			}
+		})
 	}
 }
 
