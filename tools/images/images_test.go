@@ -447,8 +447,13 @@ func copyOf(t *testing.T, root string) string {
 			continue // deleted and not committed, or a link to a folder
 		}
 		write(t, filepath.Join(target, name), string(data))
-		if info, err := os.Stat(filepath.Join(root, name)); err != nil || os.Chmod(filepath.Join(target, name), info.Mode().Perm()) != nil {
-			t.Fatalf("mode of %s: %v", name, err)
+		// As git would check it out: executable or not.
+		info, err := os.Stat(filepath.Join(root, name))
+		if err == nil && info.Mode()&0o100 != 0 {
+			err = os.Chmod(filepath.Join(target, name), 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	return target
