@@ -184,6 +184,36 @@ func TestTheChartGivesWhatKustomizeGives(t *testing.T) {
 	}
 }
 
+// TestTheChartMonitorsAsKustomizeDoes compares the objects of the options with those of the folders that have the same.
+func TestTheChartMonitorsAsKustomizeDoes(t *testing.T) {
+	on := object{"enabled": true}
+	for folder, metrics := range map[string]object{
+		"config/prometheus": {"serviceMonitor": on, "rules": on},
+		"config/grafana":    {"dashboard": on},
+	} {
+		t.Run(folder, func(t *testing.T) {
+			got := mustRender(t, object{"metrics": metrics})
+			for key := range mustRender(t, nil) {
+				delete(got, key)
+			}
+			if diff := cmp.Diff(kustomize(t, folder).plain(), got.plain()); diff != "" {
+				t.Errorf("the chart differs from %s (- kustomize, + chart):\n%s", folder, diff)
+			}
+		})
+	}
+	monitor := mustRender(t, object{"metrics": object{"serviceMonitor": on}}).get(t, "ServiceMonitor/"+namespace+"/"+manager)
+	service := mustRender(t, nil).get(t, "Service/"+namespace+"/"+manager+"-metrics")
+	wanted, _, err := unstructured.NestedStringMap(monitor.Object, "spec", "selector", "matchLabels")
+	if err != nil || len(wanted) == 0 {
+		t.Fatalf("the ServiceMonitor selects %v, %v", wanted, err)
+	}
+	for label, value := range wanted {
+		if service.GetLabels()[label] != value {
+			t.Errorf("the ServiceMonitor wants %s=%s, the Service has %v", label, value, service.GetLabels())
+		}
+	}
+}
+
 func TestDefinitionsStayAndAreUpgraded(t *testing.T) {
 	crds := 0
 	for key, one := range mustRender(t, nil) {
@@ -245,7 +275,7 @@ func TestValues(t *testing.T) {
 	}{
 		"the defaults": {
 			present: []string{"Service/" + namespace + "/" + manager + "-metrics"},
-			absent:  []string{"PodDisruptionBudget/", "ServiceMonitor/", "NetworkPolicy/"},
+			absent:  []string{"PodDisruptionBudget/", "ServiceMonitor/", "PrometheusRule/", "ConfigMap/", "NetworkPolicy/"},
 			image:   "example.com/aimodel-operator:" + load(t).AppVersion(),
 		},
 		"two replicas": {
@@ -253,8 +283,8 @@ func TestValues(t *testing.T) {
 			present: []string{"PodDisruptionBudget/" + namespace + "/" + manager},
 		},
 		"no metrics": {
-			values: object{"metrics": object{"enabled": false, "serviceMonitor": object{"enabled": true}}},
-			absent: []string{"Service/", "ServiceMonitor/", "ClusterRole//aimodel-operator-metrics-", "ClusterRoleBinding//aimodel-operator-metrics-"},
+			values: object{"metrics": object{"enabled": false, "serviceMonitor": object{"enabled": true}, "rules": object{"enabled": true}}},
+			absent: []string{"Service/", "ServiceMonitor/", "PrometheusRule/", "ClusterRole//aimodel-operator-metrics-", "ClusterRoleBinding//aimodel-operator-metrics-"},
 		},
 		"a service monitor": {
 			values:  object{"metrics": object{"serviceMonitor": object{"enabled": true, "labels": object{"release": "prometheus"}}}},
