@@ -37,6 +37,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	options := setup.Defaults()
+	options.Version = version
 	options.ReadEnvironment(os.Getenv)
 	found, err := environment.Adopt()
 	if err != nil {

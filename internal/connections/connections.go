@@ -43,6 +43,8 @@ type Connections struct {
 	New Factory
 	// Cluster is the identity of this cluster.
 	Cluster string
+	// UserAgent is how the operator names itself to registries.
+	UserAgent string
 	// Wake is called with the name of an object that was refused for want of room, once there is room.
 	Wake func(types.NamespacedName)
 
@@ -173,6 +175,7 @@ func (c *Connections) connect(of *v1alpha1.ModelRegistry, secret *corev1.Secret,
 		ClientCert:   secret.Data[v1alpha1.SecretKeyClientCert],
 		ClientKey:    secret.Data[v1alpha1.SecretKeyClientKey],
 		Timeout:      timeout,
+		UserAgent:    c.UserAgent,
 		ConnsPerHost: 2 * inFlight,
 	})
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 
 // Options are the settings of the operator, as its flags give them.
 type Options struct {
+	// Version is the operator's own, by which it names itself to model registries. Empty means development.
+	Version string
 	// MetricsAddress is where metrics are served. "0" turns them off.
 	MetricsAddress string
 	// MetricsSecure serves metrics over TLS, to clients that the API server lets read them.
@@ -166,4 +168,11 @@ func splitNamespaces(value string) []string {
 		}
 	}
 	return namespaces
+}
+
+func (o Options) version() string {
+	if o.Version == "" {
+		return "development"
+	}
+	return o.Version
 }

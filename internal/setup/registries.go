@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/controllers/modelregistry"
 	registrations "github.com/aimodel-operator/aimodel-operator/controllers/registration"
 	"github.com/aimodel-operator/aimodel-operator/internal/connections"
@@ -46,7 +47,9 @@ func addRegistries(
 	if seams.Backend != nil {
 		factory = seams.Backend(factory)
 	}
-	connected := &connections.Connections{Live: mgr.GetAPIReader(), New: factory, Cluster: settings.Cluster}
+	connected := &connections.Connections{
+		Live: mgr.GetAPIReader(), New: factory, Cluster: settings.Cluster, UserAgent: aiv1.ManagedBy + "/" + options.version(),
+	}
 	limits := controllerOptions(options, "")
 	limits.MaxConcurrentReconciles = options.RegistryWorkers
 	limits.NewQueue = nil // what waits for a registry is no work that is overdue

@@ -3,12 +3,14 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
+	"github.com/aimodel-operator/aimodel-operator/internal/registry"
 )
 
 // Reasons why the operator should not be replaced now.
@@ -34,13 +36,42 @@ func Rollouts(ctx context.Context, reader client.Reader) (reason, message string
 	})
 }
 
+// longestCleanup is for how long a cleanup can hold an upgrade back: one that works on has told more than once by then what it waits
+// for, unless the registry says "in progress" for ever.
+const longestCleanup = 10 * time.Minute
+
+// works says, of every reason that CleanedUp can be False for, whether the cleanup goes on by itself right now. All others wait
+// for somebody or something that may never come, and are tried again by the next version as well as by this one.
+var works = map[string]bool{
+	aiv1.ReasonInProgress: true,
+
+	aiv1.ReasonAdoptionRequired:       false,
+	aiv1.ReasonBlocked:                false,
+	aiv1.ReasonConflict:               false,
+	aiv1.ReasonDeleteUnsupported:      false,
+	aiv1.ReasonInvalid:                false,
+	aiv1.ReasonRateLimited:            false,
+	aiv1.ReasonRegistered:             false,
+	aiv1.ReasonRegistering:            false,
+	aiv1.ReasonRegistryDeleting:       false,
+	aiv1.ReasonRegistryNotFound:       false,
+	aiv1.ReasonSkipped:                false,
+	aiv1.ReasonTimedOut:               false,
+	aiv1.ReasonUnauthorized:           false,
+	aiv1.ReasonUnreachable:            false,
+	aiv1.ReasonUpdatePending:          false,
+	string(registry.OtherIncarnation): false,
+}
+
 // Cleanups holds an upgrade back while one of the operator's own finalizers is at work.
 func Cleanups(ctx context.Context, reader client.Reader) (reason, message string, err error) {
 	return first(ctx, reader, ReasonCleaningUp, "is being cleaned up", func(object reported) bool {
-		// One that is blocked waits for somebody to act: that may take for ever.
+		if !aiv1.IsBeingCleanedUp(object) || time.Since(object.GetDeletionTimestamp().Time) > longestCleanup {
+			return false
+		}
+		// As long as it is not False, the first try is under way.
 		cleanedUp := conditions.Of(object.GetConditions(), aiv1.ConditionCleanedUp)
-		blocked := cleanedUp.Status == metav1.ConditionFalse && cleanedUp.Reason == aiv1.ReasonBlocked
-		return aiv1.IsBeingCleanedUp(object) && !blocked
+		return cleanedUp.Status != metav1.ConditionFalse || works[cleanedUp.Reason]
 	})
 }
 

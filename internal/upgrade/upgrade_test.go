@@ -3,7 +3,13 @@ package upgrade
 import (
 	"context"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	apiv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"github.com/operator-framework/operator-lib/conditions"
@@ -63,7 +69,11 @@ func TestCauses(t *testing.T) {
 		"a finalizer alone is no cleanup": {cause: Cleanups, objects: []client.Object{modelWith("a", false, ours, nil)}},
 		"a cleanup runs":                  {cause: Cleanups, objects: []client.Object{modelWith("a", true, ours, nil)}, reason: ReasonCleaningUp, about: "AIModel team/a is being cleaned up."},
 		"somebody else's finalizer":       {cause: Cleanups, objects: []client.Object{modelWith("a", true, "example.org/theirs", nil)}},
-		"a cleanup is blocked":            {cause: Cleanups, objects: []client.Object{modelWith("a", true, ours, conditionsOf("CleanedUp", "False", "Blocked"))}},
+		"an earlier cleanup was given up": {cause: Cleanups, objects: []client.Object{modelWith("a", true, ours, conditionsOf("CleanedUp", "True", "Skipped"))}, reason: ReasonCleaningUp, about: "AIModel team/a is being cleaned up."},
+		"the registry works on a cleanup": {cause: Cleanups, objects: []client.Object{modelWith("a", true, ours, conditionsOf("CleanedUp", "False", "InProgress"))}, reason: ReasonCleaningUp, about: "AIModel team/a is being cleaned up."},
+		"it does so for ever":             {cause: Cleanups, objects: []client.Object{deletedBefore(modelWith("a", true, ours, conditionsOf("CleanedUp", "False", "InProgress")), time.Hour)}},
+		"a cleanup never began":           {cause: Cleanups, objects: []client.Object{deletedBefore(modelWith("a", true, ours, nil), time.Hour)}},
+		"a reason of the future":          {cause: Cleanups, objects: []client.Object{modelWith("a", true, ours, conditionsOf("CleanedUp", "False", "Pondering"))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reason, about, err := tc.cause(t.Context(), reader(t, tc.objects...))
@@ -72,6 +82,60 @@ func TestCauses(t *testing.T) {
 			}
 		})
 	}
+}
+
+func deletedBefore(model *aiv1.AIModel, ago time.Duration) *aiv1.AIModel {
+	at := metav1.NewTime(time.Now().Add(-ago))
+	model.DeletionTimestamp = &at
+	return model
+}
+
+// Every reason that a cleanup can stop for has to be decided on: a new one may not hold upgrades back, nor let one in between, by chance.
+func TestEveryReasonOfACleanupIsDecidedOn(t *testing.T) {
+	reasons := append(constants(t, "../../api/v1/registry_types.go", "Reason"), aiv1.ReasonConflict, aiv1.ReasonInvalid)
+	reasons = append(reasons, constants(t, "../registry/errors.go", "")...)
+	if len(reasons) < 20 {
+		t.Fatalf("only %q were found", reasons)
+	}
+	for _, reason := range reasons {
+		holds, decided := works[reason]
+		if !decided {
+			t.Errorf("Does a cleanup with the reason %s go on by itself? Add it to works.", reason)
+		}
+		told, _, err := Cleanups(t.Context(), reader(t, modelWith("a", true, aiv1.FinalizerRegistryCleanup, conditionsOf(aiv1.ConditionCleanedUp, "False", reason))))
+		if err != nil || (told != "") != holds {
+			t.Errorf("%s: %q, %v", reason, told, err)
+		}
+	}
+}
+
+// constants are the values of a file's string constants whose names have a prefix and that are typed or named as reasons are.
+func constants(t *testing.T, file, prefix string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	for _, declared := range parsed.Decls {
+		group, ok := declared.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range group.Specs {
+			value := spec.(*ast.ValueSpec)
+			named, typed := value.Type.(*ast.Ident)
+			if prefix != "" && !strings.HasPrefix(value.Names[0].Name, prefix) || prefix == "" && (!typed || named.Name != "Reason") {
+				continue
+			}
+			text, err := strconv.Unquote(value.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, text)
+		}
+	}
+	return values
 }
 
 // written is an OperatorCondition that counts its writes and fails as often as it is told to.
