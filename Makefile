@@ -267,6 +267,13 @@ SCORECARD_IMG ?= $(IMAGE_TAG_BASE)-scorecard:$(VERSION)
 bundle: bin/kustomize bin/operator-sdk manifests ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG.
 	@VERSION=$(VERSION) IMG=$(IMG) SCORECARD_IMG=$(SCORECARD_IMG) PREVIOUS_VERSION=$(PREVIOUS_VERSION) hack/bundle.sh
 
+# Another registry to ask for these digests, such as a mirror.
+IMAGE_MIRROR ?=
+
+.PHONY: pin-images
+pin-images: ## Ask registries for the digests of the runtimes' images that have none in config/manifests/image-digests.txt.
+	@CGO_ENABLED=0 go run ./hack/bundle pin -mirror "$(IMAGE_MIRROR)"
+
 .PHONY: catalog
 catalog: bin/opm ## Write the catalog with the bundle to dist/catalog, for BUNDLE_IMG (or BUNDLE_IMG=inline).
 	@hack/catalog.sh $(BUNDLE_IMG)

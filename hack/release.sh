@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a release: make release VERSION=1.2.3 [PUBLISH=1] [SIGNING_KEY=FILE] [REMOTE=origin]
+# Makes a release: make release VERSION=1.2.3 [PUBLISH=1] [SIGNING_KEY=FILE] [REMOTE=origin] [IMAGE_MIRROR=HOST]
 #
 # It works in a clone of the last commit, so the working tree stays as it is, and leaves everything in dist/release/. Without
 # PUBLISH=1 nothing leaves this machine; what would be pushed is printed. docs/release.md tells the whole.
@@ -60,11 +60,19 @@ prepare() {
 	sed -i.bak "s/^PREVIOUS_VERSION ?=.*/PREVIOUS_VERSION ?= ${previous#v}/; /^PREVIOUS_VERSION/s/ *\$//" Makefile && rm -f Makefile.bak
 	sed -i.bak "s/^\( *createdAt: \).*/\1\"$(date -u +%Y-%m-%d)T00:00:00Z\"/" config/manifests/bases/*.yaml && rm -f config/manifests/bases/*.bak
 	sed -i.bak "s/^## Unreleased\$/## Unreleased\n\n## $version - $(date -u +%Y-%m-%d)/" CHANGELOG.md && rm -f CHANGELOG.md.bak
+	pin
 	make bundle
 	hack/version.sh check
 	git commit -q -a -m "Release $version"
 	git tag -a "$tag" -m "aimodel-operator $version"
 	git --no-pager show --stat --format='%h %s' HEAD
+}
+
+# pin finds out the digests of images that no release has named yet. They become part of the commit.
+pin() {
+	make pin-images IMAGE_MIRROR="${IMAGE_MIRROR:-}" && return
+	[ "${PUBLISH:-}" != 1 ] || fail "the images of runtimes cannot be named by digest: see above, or set IMAGE_MIRROR=HOST"
+	echo "  They stay named by tag, so this bundle says that it cannot be installed disconnected. To publish it, they have to be found."
 }
 
 # build makes all that is published. The images that run come first: what installs them names their digests.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,9 @@ const (
 	annotationDisconnected = "features.operators.openshift.io/disconnected"
 
 	packageName = "aimodel-operator"
+
+	// variableRuntimeImage begins the variables of the operator that name the images of runtimes.
+	variableRuntimeImage = "RELATED_IMAGE_RUNTIME_"
 )
 
 // object is a manifest as YAML decodes it.
@@ -29,7 +33,7 @@ type facts struct {
 	Version, Previous string
 	// Icon is an SVG image in base64.
 	Icon string
-	// RuntimeImages are the images of the runtime presets, by name.
+	// RuntimeImages are the images of the runtime presets, by name. Those whose digests are known are named by these.
 	RuntimeImages map[string]string
 }
 
@@ -45,9 +49,15 @@ func finish(csv object, facts facts) error {
 	}
 	annotations[annotationCreated] = facts.Created
 	annotations[annotationImage] = facts.Image
-	annotations[annotationDisconnected] = "false"
-	if pinned(facts.Image) {
-		annotations[annotationDisconnected] = "true"
+	if err := nameRuntimeImages(spec, facts.RuntimeImages); err != nil {
+		return err
+	}
+	images := relatedImages(facts)
+	annotations[annotationDisconnected] = "true"
+	for _, entry := range images {
+		if image, _ := entry.(object)["image"].(string); !pinned(image) {
+			annotations[annotationDisconnected] = "false" // mirrors are found by digest
+		}
 	}
 	// Whoever has an older version goes to this one in a single step.
 	annotations[annotationSkipRange] = ">=0.0.0-0 <" + facts.Version
@@ -56,7 +66,30 @@ func finish(csv object, facts facts) error {
 		spec["replaces"] = packageName + ".v" + facts.Previous
 	}
 	spec["icon"] = []any{object{"base64data": facts.Icon, "mediatype": "image/svg+xml"}}
-	spec["relatedImages"] = relatedImages(facts)
+	spec["relatedImages"] = images
+	return nil
+}
+
+// nameRuntimeImages tells the operator which images to use for the runtimes, so that they are the related images.
+func nameRuntimeImages(spec object, images map[string]string) error {
+	deployments := list(at(spec, "install", "spec")["deployments"])
+	if len(deployments) != 1 {
+		return fmt.Errorf("it has %d deployments, not one", len(deployments))
+	}
+	containers := list(at(deployments[0], "spec", "template", "spec")["containers"])
+	if len(containers) != 1 {
+		return fmt.Errorf("its deployment has %d containers, not one", len(containers))
+	}
+	env, _ := containers[0]["env"].([]any)
+	env = slices.DeleteFunc(env, func(entry any) bool {
+		variable, _ := entry.(object)
+		name, _ := variable["name"].(string)
+		return strings.HasPrefix(name, variableRuntimeImage)
+	})
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		env = append(env, object{"name": variableRuntimeImage + strings.ToUpper(name), "value": images[name]})
+	}
+	containers[0]["env"] = env
 	return nil
 }
 

@@ -1,5 +1,8 @@
 // Command bundle finishes what operator-sdk generated: it writes into the ClusterServiceVersion what operator-sdk cannot
 // know or makes different on each run, and checks what a console would show against the definitions. Run it by `make bundle`.
+//
+// Its command `pin` asks registries for the digests of the images that the runtimes use, and keeps them in a file that the other
+// reads. Run it by `make pin-images`.
 package main
 
 import (
@@ -15,17 +18,27 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	do, args := run, os.Args[1:]
+	if len(args) > 0 && args[0] == "pin" {
+		do, args = pin, args[1:]
+	}
+	if err := do(args); err != nil {
 		fmt.Fprintln(os.Stderr, "bundle:", err)
 		os.Exit(1)
 	}
 }
 
+const (
+	presetsFolder = "helm-charts/model-server/presets"
+	digestsFile   = "config/manifests/image-digests.txt"
+)
+
 func run(args []string) error {
 	flags := flag.NewFlagSet("bundle", flag.ContinueOnError)
 	manifests := flags.String("manifests", "bundle/manifests", "`folder` with the generated manifests, which are changed in place")
 	icon := flags.String("icon", "config/manifests/icon.svg", "SVG `file` that consoles show")
-	presets := flags.String("presets", "helm-charts/model-server/presets", "`folder` of the runtime presets, for their images")
+	presets := flags.String("presets", presetsFolder, "`folder` of the runtime presets, for their images")
+	digests := flags.String("digests", digestsFile, "`file` with the digests of these images")
 	var facts facts
 	flags.StringVar(&facts.Image, "image", "", "`image` of the operator")
 	flags.StringVar(&facts.Created, "created", "", "`date` of the release")
@@ -41,6 +54,13 @@ func run(args []string) error {
 	facts.Icon = base64.StdEncoding.EncodeToString(svg)
 	if facts.RuntimeImages, err = runtimeImages(*presets); err != nil {
 		return err
+	}
+	known, err := readDigests(*digests)
+	if err != nil {
+		return err
+	}
+	for name, image := range facts.RuntimeImages {
+		facts.RuntimeImages[name] = known.apply(image)
 	}
 	return finishFolder(*manifests, facts)
 }

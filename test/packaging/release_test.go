@@ -190,11 +190,12 @@ func TestRelease(t *testing.T) {
 	keys := t.TempDir()
 	must(t, keys, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "release", "-f", filepath.Join(keys, "key"))
 	registry := startRegistry(t)
-	base := "registry.example.com/team/op"
+	base, mirror := "registry.example.com/team/op", "127.0.0.1:1"
 	if registry != "" {
-		base = registry + "/team/op"
+		base, mirror = registry+"/team/op", registry
+		pushRuntimeImages(t, registry)
 	}
-	env := []string{"VERSION=9.9.9", "IMAGE_TAG_BASE=" + base, "PLATFORMS=linux/" + runtime.GOARCH, "SIGNING_KEY=" + filepath.Join(keys, "key")}
+	env := []string{"VERSION=9.9.9", "IMAGE_TAG_BASE=" + base, "IMAGE_MIRROR=" + mirror, "PLATFORMS=linux/" + runtime.GOARCH, "SIGNING_KEY=" + filepath.Join(keys, "key")}
 
 	head := must(t, folder, "git", "rev-parse", "HEAD")
 	out, err := shell(t, folder, env, "hack/release.sh")
@@ -213,7 +214,7 @@ func TestRelease(t *testing.T) {
 		t.Log("docker-registry is not installed: publishing is not tested here")
 		return
 	}
-	if catalog := fetch(t, "http://"+registry+"/v2/_catalog"); strings.Contains(catalog, "op") {
+	if catalog := fetch(t, "http://"+registry+"/v2/_catalog"); strings.Contains(catalog, "team/op") {
 		t.Errorf("the dry run pushed images: %s", catalog)
 	}
 
