@@ -252,7 +252,7 @@ lint: bin/golangci-lint ## Run all linters (the first time builds them, some min
 verify: ## Fail if a generated file or a go.mod is out of date.
 	@hack/verify.sh
 
-bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/olm bin/olm-catalog bin/operator-sdk bin/opm bin/scorecard-test: FORCE
+bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/olm bin/olm-catalog bin/olmv1 bin/operator-sdk bin/opm bin/scorecard-test: FORCE
 	@hack/build-tool.sh $(@F)
 
 ##@ Ship (with the Operator Lifecycle Manager)
@@ -279,7 +279,7 @@ catalog: bin/opm ## Write the catalog with the bundle to dist/catalog, for BUNDL
 	@hack/catalog.sh $(BUNDLE_IMG)
 
 .PHONY: bundle-validate
-bundle-validate: bin/kustomize bin/operator-sdk bin/opm bin/scorecard-test ## Check bundle/ with the tools that catalogs check it with.
+bundle-validate: bin/kustomize bin/olmv1 bin/operator-sdk bin/opm bin/scorecard-test ## Check bundle/ with the tools that catalogs check it with.
 	@hack/catalog.sh $(BUNDLE_IMG)
 	@hack/test.sh bundle
 

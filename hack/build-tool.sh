@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds a pinned development tool into bin/NAME, unless the one there was built from the same go.mod and go.sum by the same
-# Go. The module of a tool is tools/NAME, or the one named here for a tool that comes from the module of another.
+# Builds a pinned development tool into bin/NAME, unless the one there was built from the same go.mod and go.sum, and the same
+# sources if it has some of its own, by the same Go. The module of a tool is tools/NAME, or the one named here for a tool that
+# comes from the module of another.
 #
 #   hack/build-tool.sh controller-gen
 set -euo pipefail
@@ -16,7 +17,9 @@ stamp="$root/bin/.$name.key"
 
 [ -f "$module/go.mod" ] || { echo "hack/build-tool.sh: there is no tools/$name" >&2; exit 1; }
 
-key=$({ cat "$module/go.mod" "$module/go.sum"; go version; } | git hash-object --stdin)
+sources=$(find "$module" -maxdepth 1 -name '*.go' | sort) # of the one that is written here
+# shellcheck disable=SC2086 # a list of words
+key=$({ cat "$module/go.mod" "$module/go.sum" $sources; go version; } | git hash-object --stdin)
 if [ -x "$root/bin/$name" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$key" ]; then
 	exit 0
 fi
@@ -48,7 +51,7 @@ operator-sdk)
 	;;
 scorecard-test) tags=containers_image_openpgp ;;
 # Signatures in Go, and no drivers of storage that need a C library.
-opm | olm | olm-catalog) tags=containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper,btrfs_noversion ;;
+opm | olm | olm-catalog | olmv1) tags=containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper,btrfs_noversion ;;
 esac
 (cd "$module" && CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -trimpath -tags "$tags" -ldflags "$ldflags" -o "$root/bin/$name" "$package")
 echo "$key" >"$stamp"
