@@ -22,9 +22,9 @@ import (
 // askTimeout is how long a registry may take.
 const askTimeout = 30 * time.Second
 
-const digestsHeader = `# The digests of the images that runtimes use by default: an image with its tag, and the digest. ` + "`make pin-images`" + ` adds what is
-# missing. An entry stays as it is for as long as a preset names the image: another digest restarts the pods that use it.
-`
+const digestsHeader = "# The digests of the images that runtimes use by default: an image with its tag, and the digest. " +
+	"`make pin-images` adds what is\n" +
+	"# missing. An entry stays as it is for as long as a preset names the image: another digest restarts the pods that use it.\n"
 
 // digests are the digests of images, by name with tag.
 type digests map[string]string

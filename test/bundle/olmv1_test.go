@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aimodel-operator/aimodel-operator/test/permissions"
@@ -103,6 +105,74 @@ func TestOLMv1RefusesAFaultyBundle(t *testing.T) {
 	if out, err := tool(t, "olmv1", broken, installNamespace); err == nil {
 		t.Errorf("a bundle without one of its definitions is rendered: %s", out)
 	}
+}
+
+// TestOLMv1TakesWhatTheDocumentationSays compares the objects of the page with the definitions of OLM v1.
+func TestOLMv1TakesWhatTheDocumentationSays(t *testing.T) {
+	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/operator-framework/operator-controller")
+	command.Dir = filepath.Join(root(t), "tools", "olmv1")
+	command.Env = append(os.Environ(), "GOWORK=off")
+	folder, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := map[string]apiextensionsv1.JSONSchemaProps{}
+	for _, document := range documents(t, filepath.Join(strings.TrimSpace(string(folder)), "manifests", "standard.yaml")) {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if decode(t, document, definition); definition.Kind == "CustomResourceDefinition" {
+			definitions[definition.Spec.Names.Kind] = *definition.Spec.Versions[0].Schema.OpenAPIV3Schema
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(root(t), "docs", "install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## OLM v1")
+	_, manifests, _ := strings.Cut(section, "<<EOF\n")
+	manifests, _, _ = strings.Cut(manifests, "\nEOF\n")
+	checked := 0
+	for manifest := range strings.SplitSeq(manifests, "---\n") {
+		object := map[string]any{}
+		decode(t, []byte(manifest), &object)
+		kind, _ := object["kind"].(string)
+		if definition, ok := definitions[kind]; ok {
+			checked++
+			checkFields(t, kind+".spec", object["spec"], definition.Properties["spec"])
+		}
+	}
+	if checked != 2 {
+		t.Errorf("%d of ClusterCatalog and ClusterExtension are on the page", checked)
+	}
+}
+
+// checkFields holds that an object has the fields that a schema requires, and no others than it knows.
+func checkFields(t *testing.T, path string, value any, schema apiextensionsv1.JSONSchemaProps) {
+	t.Helper()
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return
+	}
+	for _, name := range schema.Required {
+		if _, ok := fields[name]; !ok {
+			t.Errorf("%s lacks %s", path, name)
+		}
+	}
+	for name, field := range fields {
+		known, ok := schema.Properties[name]
+		if !ok {
+			t.Errorf("%s has no field %s", path, name)
+		}
+		checkFields(t, path+"."+name, field, known)
+	}
+}
+
+func documents(t *testing.T, file string) [][]byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Split(data, []byte("\n---\n"))
 }
 
 // rulesOfBundle are all permissions that the bundle asks for.

@@ -164,8 +164,9 @@ func TestAReleaseIsMadeOfACommitThatIsNew(t *testing.T) {
 			},
 			want: "nothing under Unreleased",
 		},
-		"a key that is not there": {env: []string{"SIGNING_KEY=nowhere"}, want: "there is no key nowhere"},
-		"no remote to publish to": {env: []string{"PUBLISH=1", "REMOTE=elsewhere"}, want: "there is no remote elsewhere"},
+		"a key that is not there":           {env: []string{"SIGNING_KEY=nowhere"}, want: "there is no key nowhere"},
+		"images whose digests nobody knows": {env: []string{"PUBLISH=1", "IMAGE_MIRROR=127.0.0.1:1"}, want: "the images of runtimes cannot be named by digest"},
+		"no remote to publish to":           {env: []string{"PUBLISH=1", "REMOTE=elsewhere"}, want: "there is no remote elsewhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, _ := repository(t)
@@ -242,6 +243,14 @@ func TestRelease(t *testing.T) {
 		"skipRange: '>=0.0.0-0 <9.9.9'\n")
 	bundle := must(t, folder, opm, "render", "--use-http", "-o", "yaml", base+"-bundle:9.9.9")
 	contains(t, "the bundle", bundle, "- image: "+base+"@sha256:", "name: aimodel-operator.v9.9.9\n")
+	_, related, _ := strings.Cut(bundle, "\nrelatedImages:\n")
+	contains(t, "what is to be mirrored", related, base+"@sha256:", presetImages(t)[0].Repository+"@sha256:")
+	for line := range strings.Lines(related) {
+		image, ok := strings.CutPrefix(strings.TrimSpace(line), "- image: ")
+		if ok && !strings.Contains(image, "@sha256:") && image != base+"-bundle:9.9.9" { // which opm was asked for by tag
+			t.Errorf("%s is named by tag", image)
+		}
+	}
 }
 
 // mayKeep are the files in which a number like that of a version may be something else: a version of a dependency, an example, a
