@@ -74,7 +74,10 @@ func TestOLMv1(t *testing.T) {
 		}
 		granted = append(granted, clusterRoles[name]...)
 	}
-	if diff := cmp.Diff(permissions.Granted(rulesOfBundle(t)), permissions.Granted(granted)); diff != "" {
+	// The Lifecycle Manager lets every operator that works in all namespaces list them.
+	namespaces := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}}
+	want := permissions.Granted(append(rulesOfBundle(t), namespaces))
+	if diff := cmp.Diff(want, permissions.Granted(granted)); diff != "" {
 		t.Errorf("permissions (-in the bundle +in the cluster):\n%s", diff)
 	}
 }
