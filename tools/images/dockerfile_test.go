@@ -15,7 +15,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
-// TestDockerfiles checks each Dockerfile with the parser of Docker's builder, a few rules, and what images.yaml says of the
+// TestDockerfiles checks each Dockerfile with the checks of Docker's builder, a few rules, and what images.yaml says of the
 // same image: whichever way it is built, it must hold and say the same.
 func TestDockerfiles(t *testing.T) {
 	root := filepath.Join("..", "..")
@@ -38,7 +38,7 @@ func TestDockerfiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, problem := range lintDockerfile(data, string(ignore), config, &i) {
+			for _, problem := range append(lintDockerfile(data, string(ignore), config, &i), buildChecks(t.Context(), data)...) {
 				t.Error(problem)
 			}
 		})
@@ -68,7 +68,13 @@ ENTRYPOINT ["/p"]
 	if problems := lintDockerfile([]byte(good), "*\n!cmd\n", config, described); len(problems) > 0 {
 		t.Fatalf("the good one: %v", problems)
 	}
+	if problems := buildChecks(t.Context(), []byte(good)); len(problems) > 0 {
+		t.Fatalf("the good one: %v", problems)
+	}
 	for name, tc := range map[string]struct{ old, replacement, want string }{
+		"a secret":                 {"COPY . .", "ENV API_TOKEN=x", "SecretsUsedInArgOrEnv"},
+		"an unknown variable":      {"/out/p /p", "/out/$P /p", "UndefinedVar"},
+		"a relative folder":        {"COPY . .", "WORKDIR src", "WorkdirRelativePath"},
 		"a syntax error":           {"COPY . .", "COPPY . .", "unknown instruction: COPPY"},
 		"a base without a tag":     {"golang:1.26", "golang", "names no version"},
 		"a base that moves":        {"golang:1.26", "golang:latest", "names no version"},
@@ -83,7 +89,7 @@ ENTRYPOINT ["/p"]
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := strings.Replace(good, tc.old, tc.replacement, 1)
-			problems := fmt.Sprint(lintDockerfile([]byte(changed), "*\n!cmd\n", config, described))
+			problems := fmt.Sprint(lintDockerfile([]byte(changed), "*\n!cmd\n", config, described), buildChecks(t.Context(), []byte(changed)))
 			if !strings.Contains(problems, tc.want) {
 				t.Errorf("problems = %s, want %q", problems, tc.want)
 			}
