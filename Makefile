@@ -252,7 +252,7 @@ lint: bin/golangci-lint ## Run all linters (the first time builds them, some min
 verify: ## Fail if a generated file or a go.mod is out of date.
 	@hack/verify.sh
 
-bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/olm bin/olm-catalog bin/olmv1 bin/operator-sdk bin/opm bin/scorecard-test: FORCE
+bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/model-registry bin/olm bin/olm-catalog bin/olmv1 bin/operator-sdk bin/opm bin/scorecard-test: FORCE
 	@hack/build-tool.sh $(@F)
 
 ##@ Ship (with the Operator Lifecycle Manager)
@@ -310,7 +310,7 @@ registries: ## Install the model registries that tests run against, as far as th
 	@hack/registries.sh
 
 .PHONY: test-registries
-test-registries: ## Test the backends of model registries against real ones (REQUIRE_REGISTRIES="oci webhook" fails without these).
+test-registries: ## Test the backends of model registries against real ones (REQUIRE_REGISTRIES="oci kubeflow" fails without these).
 	@hack/test.sh registries
 
 .PHONY: test-e2e

@@ -50,6 +50,15 @@ if ! cmp -s $requirements $mlflow/installed.txt; then
 	fi
 fi
 
+# The Kubeflow Model Registry only where it is asked for: its tests take ten minutes.
+case " ${REQUIRE_REGISTRIES:-} " in
+*" kubeflow "*)
+	{ [ -x /usr/sbin/mariadbd ] && command -v my_print_defaults >/dev/null; } || debian mariadb-server-core mariadb-client-core ||
+		missing+=("Kubeflow Model Registry: its database; on Debian: apt-get install mariadb-server-core mariadb-client-core")
+	hack/build-tool.sh model-registry || missing+=("Kubeflow Model Registry: its server, which is built from the Go module proxy")
+	;;
+esac
+
 if [ ${#missing[@]} -gt 0 ]; then
 	printf '\n  These registries cannot be tested against here:\n'
 	printf '    %s\n' "${missing[@]}"

@@ -83,6 +83,7 @@ bundle() {
 }
 
 integration() {
+	hack/registries.sh # the operator is tested with real ones too
 	make otelcol || status=1 # traces are sent to it
 	on_cluster integration 30m "Integration tests"
 }

@@ -1,7 +1,15 @@
 package registry
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -38,6 +46,56 @@ func TestTheClientTrustsTheBundleOnly(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+func TestTheClientCertificateIsPresented(t *testing.T) {
+	certificate, key := newCertificate(t)
+	for name, tc := range map[string]struct {
+		certificate, key []byte
+		accepted         bool
+	}{"with it": {certificate, key, true}, "without": {nil, nil, false}} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			trusted := x509.NewCertPool()
+			trusted.AppendCertsFromPEM(certificate)
+			server.TLS = &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted, MinVersion: tls.VersionTLS13}
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.StartTLS()
+			defer server.Close()
+			client, err := NewHTTPClient(Transport{
+				CABundle:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+				ClientCert: tc.certificate, ClientKey: tc.key, Timeout: time.Minute,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := get(t, client, server.URL); (err == nil) != tc.accepted {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
+}
+
+// newCertificate is one for clients that signs itself, and its key.
+func newCertificate(t *testing.T) (certificate, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, BasicConstraintsValid: true, IsCA: true,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 }
 
 func TestUnusableTransportsAreInvalid(t *testing.T) {

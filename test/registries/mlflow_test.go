@@ -1,11 +1,8 @@
 package registries
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +10,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/registry"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry/mlflow"
 	"github.com/aimodel-operator/aimodel-operator/test/registries/conformance"
+	"github.com/aimodel-operator/aimodel-operator/test/registries/inspect"
 	"github.com/aimodel-operator/aimodel-operator/test/registries/servers"
 )
 
@@ -22,7 +20,7 @@ func TestMLflow(t *testing.T) {
 	conformance.Run(t, conformance.Target{
 		New:    func(config registry.Config) (registry.Backend, error) { return mlflow.New(config) },
 		Config: registry.Config{URL: server.URL},
-		Server: mlflowServer{server.URL + "/api/2.0/mlflow/", ""},
+		Server: inspect.MLflow{URL: server.URL},
 		ByHand: "1", // MLflow counts
 		Coarse: true,
 		Many:   40,
@@ -46,7 +44,7 @@ func mlflowBackend(t *testing.T, address, workspace string) registry.Backend {
 // mlflowAlone tests what no other registry has.
 func mlflowAlone(t *testing.T, server servers.MLflow) {
 	backend := mlflowBackend(t, server.URL, "")
-	look := mlflowServer{server.URL + "/api/2.0/mlflow/", ""}
+	look := inspect.MLflow{URL: server.URL}
 
 	t.Run("a registered model of others gets a version only when asked, and stays", func(t *testing.T) {
 		r := llama("1.0")
@@ -74,7 +72,7 @@ func mlflowAlone(t *testing.T, server servers.MLflow) {
 		if err := backend.Unregister(t.Context(), r, registry.Delete); err != nil {
 			t.Fatal(err)
 		}
-		if left := look.versions(t, r.Name); len(left) != 1 || left[0].Version != "2" {
+		if left := look.Versions(t, r.Name); len(left) != 1 || left[0].Version != "2" {
 			t.Errorf("left is %+v", left)
 		}
 	})
@@ -92,10 +90,10 @@ func mlflowAlone(t *testing.T, server servers.MLflow) {
 		r := llama("1.0")
 		r.Name = "twice"
 		mustRegister(t, backend, r)
-		first := look.versions(t, r.Name)[0]
-		look.call(t, http.MethodPost, "model-versions/create", map[string]any{"name": r.Name, "source": "s3://b/x", "tags": first.Tags}, nil)
+		first := look.Versions(t, r.Name)[0]
+		look.Call(t, http.MethodPost, "model-versions/create", map[string]any{"name": r.Name, "source": "s3://b/x", "tags": first.Tags}, nil)
 		entry := mustRegister(t, backend, r)
-		if left := look.versions(t, r.Name); len(left) != 1 || left[0].Version != "1" || entry.Version != "1" {
+		if left := look.Versions(t, r.Name); len(left) != 1 || left[0].Version != "1" || entry.Version != "1" {
 			t.Errorf("left is %+v", left)
 		}
 	})
@@ -103,9 +101,9 @@ func mlflowAlone(t *testing.T, server servers.MLflow) {
 		r := llama("1.0")
 		r.Name = "pages"
 		mustRegister(t, backend, r)
-		tags := look.versions(t, r.Name)[0].Tags
+		tags := look.Versions(t, r.Name)[0].Tags
 		for range 230 {
-			look.call(t, http.MethodPost, "model-versions/create", map[string]any{"name": r.Name, "source": "s3://b/x", "tags": tags}, nil)
+			look.Call(t, http.MethodPost, "model-versions/create", map[string]any{"name": r.Name, "source": "s3://b/x", "tags": tags}, nil)
 		}
 		if err := backend.Unregister(t.Context(), r, registry.Delete); err != nil {
 			t.Fatal(err)
@@ -118,7 +116,7 @@ func mlflowAlone(t *testing.T, server servers.MLflow) {
 		r := llama("1.0")
 		r.Name = "before"
 		mustRegister(t, backend, r)
-		look.call(t, http.MethodPost, "registered-models/rename", map[string]any{"name": "before", "new_name": "after"}, nil)
+		look.Call(t, http.MethodPost, "registered-models/rename", map[string]any{"name": "before", "new_name": "after"}, nil)
 		if entry := mustRegister(t, backend, r); entry.Name != "after" {
 			t.Errorf("the entry is %+v", entry)
 		}
@@ -150,140 +148,4 @@ func (otherHost) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Host = "mlflow.example.com"
 	return http.DefaultTransport.RoundTrip(r)
-}
-
-// mlflowServer looks into MLflow by its API.
-type mlflowServer struct{ url, workspace string }
-
-type mlflowTag struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
-}
-
-type mlflowVersion struct {
-	Name    string      `json:"name"`
-	Version string      `json:"version"`
-	Tags    []mlflowTag `json:"tags"`
-}
-
-func (s mlflowServer) call(t testing.TB, method, path string, body, into any) {
-	t.Helper()
-	raw := ""
-	if body != nil {
-		sent, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw = string(sent)
-	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	if s.workspace != "" {
-		header.Set("X-Mlflow-Workspace", s.workspace)
-	}
-	status, _, said := servers.Do(t, method, s.url+path, header, raw)
-	if status != http.StatusOK {
-		t.Fatalf("%s: %d %s", path, status, said)
-	}
-	if into != nil {
-		if err := json.Unmarshal(said, into); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// pages calls a search until it has no more.
-func (s mlflowServer) pages(t testing.TB, path string, query url.Values, list string, each func(json.RawMessage)) {
-	t.Helper()
-	for {
-		page := map[string]json.RawMessage{}
-		s.call(t, http.MethodGet, path+"?"+query.Encode(), nil, &page)
-		var items []json.RawMessage
-		if raw := page[list]; raw != nil {
-			if err := json.Unmarshal(raw, &items); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, item := range items {
-			each(item)
-		}
-		next := strings.Trim(string(page["next_page_token"]), `"`)
-		if next == "" {
-			return
-		}
-		query.Set("page_token", next)
-	}
-}
-
-func (s mlflowServer) versions(t testing.TB, name string) []mlflowVersion {
-	t.Helper()
-	var all []mlflowVersion
-	s.pages(t, "model-versions/search", url.Values{"filter": {"name = '" + name + "'"}}, "model_versions", func(raw json.RawMessage) {
-		var v mlflowVersion
-		if err := json.Unmarshal(raw, &v); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, v)
-	})
-	return all
-}
-
-func (s mlflowServer) Entries(t testing.TB, name string) []conformance.Entry {
-	t.Helper()
-	var entries []conformance.Entry
-	for _, v := range s.versions(t, name) {
-		entry := conformance.Entry{Version: v.Version, Tags: map[string]string{}}
-		for _, tag := range v.Tags {
-			entry.Tags[tag.Key] = tag.Value
-			if strings.HasPrefix(tag.Key, registry.MarkPrefix+"serving.") {
-				var serving struct{ URL string }
-				if err := json.Unmarshal([]byte(tag.Value), &serving); err != nil {
-					t.Fatal(err)
-				}
-				entry.Servings = append(entry.Servings, serving.URL)
-			}
-		}
-		if version := entry.Tags[registry.MarkVersion]; version != "" {
-			entry.Version = version
-		}
-		entry.Archived = registry.ReadMarks(entry.Tags).Archived
-		entries = append(entries, entry)
-	}
-	slices.SortFunc(entries, func(a, b conformance.Entry) int { return strings.Compare(a.Version, b.Version) })
-	return entries
-}
-
-func (s mlflowServer) Add(t testing.TB, name, _ string, tags map[string]string) {
-	t.Helper()
-	list := []mlflowTag{}
-	for key, value := range tags {
-		list = append(list, mlflowTag{key, value})
-	}
-	if len(s.versions(t, name)) == 0 {
-		s.call(t, http.MethodPost, "registered-models/create", map[string]any{"name": name}, nil)
-	}
-	s.call(t, http.MethodPost, "model-versions/create", map[string]any{"name": name, "source": "s3://bucket/" + name, "tags": list}, nil)
-}
-
-func (s mlflowServer) Dump(t testing.TB, prefix string) string {
-	t.Helper()
-	var dump strings.Builder
-	filter := "name LIKE '" + prefix + "%'"
-	for _, search := range []struct{ path, list string }{
-		{"registered-models/search", "registered_models"}, {"model-versions/search", "model_versions"},
-	} {
-		s.pages(t, search.path, url.Values{"filter": {filter}}, search.list, func(raw json.RawMessage) {
-			var item map[string]any
-			if err := json.Unmarshal(raw, &item); err != nil {
-				t.Fatal(err)
-			}
-			delete(item, "latest_versions") // they are listed below
-			delete(item, "last_updated_timestamp")
-			sorted, err := json.Marshal(item)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(&dump, "%s\n", sorted)
-		})
-	}
-	return dump.String()
 }

@@ -9,7 +9,10 @@ import (
 )
 
 // MLflow is MLflow's tracking server, with its model registry in a SQLite file.
-type MLflow struct{ URL string }
+type MLflow struct {
+	*Process
+	URL string
+}
 
 // StartMLflow starts the mlflow program that MLFLOW names, or that `make registries` installed.
 func StartMLflow(t testing.TB, flags ...string) MLflow {
@@ -23,15 +26,16 @@ func StartMLflow(t testing.TB, flags ...string) MLflow {
 	}
 	dir := t.TempDir()
 	on := port(t)
-	cmd := exec.Command(program, append([]string{
-		"server", "--host", "127.0.0.1", "--port", fmt.Sprint(on), "--workers", "1", "--backend-store-uri", "sqlite:///" + filepath.Join(dir, "mlflow.db"),
-		"--artifacts-destination", filepath.Join(dir, "artifacts"),
-	}, flags...)...)
-	cmd.Dir = dir
-	// It reports to nobody, and runs no jobs, which would be a dozen processes.
-	cmd.Env = append(os.Environ(), "MLFLOW_DISABLE_TELEMETRY=true", "DO_NOT_TRACK=true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false")
-	start(t, cmd)
 	server := MLflow{URL: fmt.Sprintf("http://127.0.0.1:%d", on)}
-	await(t, server.URL+"/health")
+	server.Process = run(t, server.URL+"/health", func() *exec.Cmd {
+		cmd := exec.Command(program, append([]string{
+			"server", "--host", "127.0.0.1", "--port", fmt.Sprint(on), "--workers", "1", "--backend-store-uri", "sqlite:///" + filepath.Join(dir, "mlflow.db"),
+			"--artifacts-destination", filepath.Join(dir, "artifacts"),
+		}, flags...)...)
+		cmd.Dir = dir
+		// It reports to nobody, and runs no jobs, which would be a dozen processes.
+		cmd.Env = append(os.Environ(), "MLFLOW_DISABLE_TELEMETRY=true", "DO_NOT_TRACK=true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false")
+		return cmd
+	})
 	return server
 }

@@ -20,6 +20,7 @@ type OCIOptions struct {
 
 // OCI is Debian's docker-registry.
 type OCI struct {
+	*Process
 	URL string
 	// Storage is the folder with its repositories.
 	Storage        string
@@ -46,10 +47,11 @@ func StartOCI(t testing.TB, options OCIOptions) OCI {
 	}
 	file := filepath.Join(dir, "config.yml")
 	write(t, file, config)
-	cmd := exec.Command(program, "serve", file)
-	cmd.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
-	start(t, cmd)
-	await(t, r.URL+"/v2/")
+	r.Process = run(t, r.URL+"/v2/", func() *exec.Cmd {
+		cmd := exec.Command(program, "serve", file)
+		cmd.Env = append(os.Environ(), "OTEL_TRACES_EXPORTER=none")
+		return cmd
+	})
 	return r
 }
 

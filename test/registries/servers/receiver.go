@@ -11,6 +11,7 @@ import (
 
 // Receiver is the example receiver of webhooks.
 type Receiver struct {
+	*Process
 	// URL takes events, and EntriesURL shows and adds entries.
 	URL, EntriesURL string
 	// Secret signs events, and Token is the bearer token.
@@ -34,10 +35,11 @@ func StartReceiver(t testing.TB) Receiver {
 		URL: base + "/events", EntriesURL: base + "/entries", Token: "the-bearer-token-of-the-test",
 		Secret: "whsec_" + base64.StdEncoding.EncodeToString([]byte("the signing key of the test, of some length")),
 	}
-	cmd := exec.Command(node, "server.js")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+r.Secret, "WEBHOOK_TOKEN="+r.Token, fmt.Sprintf("PORT=%d", on), "INSPECT=1", "END_WITH_STDIN=1")
-	start(t, cmd)
-	await(t, r.EntriesURL)
+	r.Process = run(t, r.EntriesURL, func() *exec.Cmd {
+		cmd := exec.Command(node, "server.js")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+r.Secret, "WEBHOOK_TOKEN="+r.Token, fmt.Sprintf("PORT=%d", on), "INSPECT=1", "END_WITH_STDIN=1")
+		return cmd
+	})
 	return r
 }

@@ -29,10 +29,15 @@ func root() string {
 	return filepath.Join(filepath.Dir(file), "..", "..", "..")
 }
 
+// required says whether the tests against a registry have to be run.
+func required(registry string) bool {
+	return slices.Contains(strings.Fields(os.Getenv("REQUIRE_REGISTRIES")), registry)
+}
+
 // missing skips a test whose registry cannot be started, or fails it where that registry must be tested.
 func missing(t testing.TB, registry, what string) {
 	t.Helper()
-	if slices.Contains(strings.Fields(os.Getenv("REQUIRE_REGISTRIES")), registry) {
+	if required(registry) {
 		t.Fatalf("The %s registry must be tested, and %s", registry, what)
 	}
 	t.Skipf("NOT TESTED against a real %s registry: %s", registry, what)
@@ -49,39 +54,87 @@ func port(t testing.TB) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// start runs a program until the test ends, in a group of its own, which is ended whole.
-func start(t testing.TB, cmd *exec.Cmd) {
+// Process is the program of a server. A test may stop it and start it again, at the same address and with the same store.
+type Process struct {
+	t       testing.TB
+	command func() *exec.Cmd
+	// ready returns nil once the server can be used.
+	ready func() error
+
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	output bytes.Buffer
+}
+
+// run starts the program that command makes, and waits until something is answered at an address. It runs until the test ends, in a
+// group of its own.
+func run(t testing.TB, address string, command func() *exec.Cmd) *Process {
 	t.Helper()
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	return runUntil(t, func() error { return answers(address) }, command)
+}
+
+func runUntil(t testing.TB, ready func() error, command func() *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{t: t, command: command, ready: ready}
+	t.Cleanup(func() {
+		p.Stop()
+		if t.Failed() {
+			t.Logf("%s wrote at the end:\n%s", filepath.Base(p.cmd.Path), tail(p.output.String()))
+		}
+	})
+	p.Start()
+	return p
+}
+
+// Start starts the program again after Stop, and waits until it answers.
+func (p *Process) Start() {
+	p.t.Helper()
+	p.cmd = p.command()
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	if p.cmd.SysProcAttr == nil {
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	cmd.SysProcAttr.Setpgid = true
+	p.cmd.SysProcAttr.Setpgid = true
 	// A pipe that is never written to: a program that watches it ends with this process.
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
+	if _, err := p.cmd.StdinPipe(); err != nil {
+		p.t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start %s: %v", cmd.Path, err)
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatalf("start %s: %v", p.cmd.Path, err)
 	}
-	ended := make(chan struct{})
+	cmd, ended := p.cmd, make(chan struct{})
+	p.ended = ended
 	go func() {
 		_ = cmd.Wait() // it is ended by a signal
 		close(ended)
 	}()
-	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) // it may have ended
-		select {
-		case <-ended:
-		case <-time.After(10 * time.Second):
-		}
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of the group
-		<-ended
-		if t.Failed() {
-			t.Logf("%s wrote at the end:\n%s", filepath.Base(cmd.Path), tail(output.String()))
-		}
-	})
+	p.await()
+}
+
+// Stop ends the program and all that it started. Its store stays.
+func (p *Process) Stop() {
+	if p.ended == nil {
+		return
+	}
+	p.signal(syscall.SIGTERM)
+	p.signal(syscall.SIGCONT)
+	select {
+	case <-p.ended:
+	case <-time.After(10 * time.Second):
+	}
+	p.signal(syscall.SIGKILL) // what is left of the group
+	<-p.ended
+	p.ended = nil
+}
+
+// Freeze makes the server hang: connections are taken, and nothing is answered, until Thaw.
+func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
+
+// Thaw ends Freeze.
+func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(which syscall.Signal) {
+	_ = syscall.Kill(-p.cmd.Process.Pid, which) // it may have ended
 }
 
 func tail(text string) string {
@@ -92,32 +145,51 @@ func tail(text string) string {
 	return text
 }
 
-// await waits until a server answers at an address, with any status below 500.
-func await(t testing.TB, address string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+// await waits until the server can be used.
+func (p *Process) await() {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), startTimeout)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := http.DefaultClient.Do(request)
+		err := p.ready()
 		if err == nil {
-			_ = answer.Body.Close()
-			if answer.StatusCode < http.StatusInternalServerError {
-				return
-			}
-			err = fmt.Errorf("status %d", answer.StatusCode)
+			return
 		}
 		select {
+		case <-p.ended:
+			p.t.Fatalf("%s ended:\n%s", filepath.Base(p.cmd.Path), tail(p.output.String()))
 		case <-ctx.Done():
-			t.Fatalf("%s did not answer: %v", address, err)
+			p.t.Fatalf("%s cannot be used: %v", filepath.Base(p.cmd.Path), err)
 		case <-tick.C:
 		}
 	}
+}
+
+// answers says whether something answers at an address, with any status below 500.
+func answers(address string) error {
+	client := &http.Client{Timeout: 10 * time.Second}
+	answer, err := client.Get(address)
+	if err != nil {
+		return err
+	}
+	if err := answer.Body.Close(); err != nil {
+		return err
+	}
+	if answer.StatusCode >= http.StatusInternalServerError {
+		return fmt.Errorf("%s answers %d", address, answer.StatusCode)
+	}
+	return nil
+}
+
+// connects says whether something takes connections at a port.
+func connects(port int) error {
+	connection, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Second)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
 }
 
 // Do sends a request as an administrator would, and returns the status, the header and the body of the answer.
