@@ -32,6 +32,8 @@ type obstacle struct {
 	asked bool
 	// lost: the ModelRegistry or its Secret is gone.
 	lost bool
+	// busy: other calls to the registry come first. Nothing is wrong.
+	busy bool
 	// retry is when to try again.
 	retry time.Duration
 }
@@ -125,12 +127,16 @@ func (p *pass) cleanPrevious(
 func (p *pass) blocked(
 	ctx context.Context, status *aiv1.RegistryStatus, registered conditions.Outcome, hurdle obstacle, since metav1.Time,
 ) (ctrl.Result, error) {
+	was := p.outcomeOf(aiv1.ConditionCleanedUp)
+	if hurdle.busy {
+		// Its turn comes soon: there is nothing to tell, and where hundreds are deleted at once, much to write.
+		return ctrl.Result{RequeueAfter: hurdle.retry}, p.writeStatus(ctx, status, outcomes{registered, was})
+	}
 	p.memory.block(client.ObjectKeyFromObject(p.model))
 	next := &aiv1.RegistryStatus{}
 	if status != nil {
 		next = status.DeepCopy()
 	}
-	was := p.outcomeOf(aiv1.ConditionCleanedUp)
 	outcome := conditions.False(hurdle.reason, hurdle.message)
 	if !hurdle.asked && !hurdle.lost && was.Status == metav1.ConditionFalse {
 		outcome = was // what the registry said when it was asked tells more
@@ -205,7 +211,11 @@ func (p *pass) cleanAll(ctx context.Context, records []aiv1.Registration) ([]aiv
 		if found == nil {
 			continue
 		}
-		left, hurdle = append(left, record), *found
+		left = append(left, record)
+		if found.busy && hurdle.reason != "" {
+			continue
+		}
+		hurdle = *found
 		if problem != nil {
 			hurdle.retry = p.remembered.failed(digest, problem)
 		}
@@ -242,7 +252,7 @@ func (p *pass) clean(ctx context.Context, record aiv1.Registration) (*obstacle, 
 		if pause := connection.OpenFor(); pause > 0 {
 			return needed(&obstacle{reason: aiv1.ReasonUnreachable, message: err.Error(), retry: pause}), nil, nil
 		}
-		return &obstacle{reason: aiv1.ReasonInProgress, message: "other calls to the registry come first", retry: fallback}, nil, nil
+		return &obstacle{reason: aiv1.ReasonInProgress, message: "other calls to the registry come first", busy: true, retry: fallback}, nil, nil
 	}
 	problem, err := asProblem(err)
 	if err != nil {

@@ -1,14 +1,21 @@
 package registration
 
 import (
+	"context"
+	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry"
@@ -55,6 +62,7 @@ func TestACleanupThatFailsHoldsTheModelAndSaysWhy(t *testing.T) {
 	} {
 		t.Run(string(reason), func(t *testing.T) {
 			w, model := leaving(t)
+			others := blockedCleanups(t)
 			w.registry.wanted = []error{registry.Errorf(reason, "the words")}
 			if got := w.reconcile(model).RequeueAfter; !between(got, pause[0], pause[1]) {
 				t.Errorf("it is tried again after %s, want %s", got, pause)
@@ -65,6 +73,9 @@ func TestACleanupThatFailsHoldsTheModelAndSaysWhy(t *testing.T) {
 			found := w.now(model)
 			if found.Status.Registry.Cleanup.Attempts != 1 || found.Status.Registry.LastError != "the words" {
 				t.Errorf("status %+v", found.Status.Registry)
+			}
+			if got := blockedCleanups(t) - others; got != 1 {
+				t.Errorf("the metric counts %v blocked", got)
 			}
 			writes := w.writes
 			w.reconcile(model)
@@ -77,8 +88,26 @@ func TestACleanupThatFailsHoldsTheModelAndSaysWhy(t *testing.T) {
 			if w.now(model) != nil {
 				t.Error("the model is still there")
 			}
+			if got := blockedCleanups(t) - others; got != 0 {
+				t.Errorf("afterwards the metric counts %v blocked", got)
+			}
 		})
 	}
+}
+
+// blockedCleanups is what the operator's metric says.
+func blockedCleanups(t *testing.T) float64 {
+	t.Helper()
+	families, err := ctrlmetrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "aimodel_operator_registry_cleanup_blocked" {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	return 0
 }
 
 func TestTheEntryOfAnotherObjectOfThatNameIsLeft(t *testing.T) {
@@ -208,6 +237,57 @@ func TestAModelThatIsNotToBeRegisteredAnyMoreLosesItsFinalizerLast(t *testing.T)
 	w.reconcile(model)
 	if found := w.now(model); len(found.Finalizers) > 0 || found.Status.Registry != nil || len(found.Status.Conditions) > 0 {
 		t.Errorf("left is %v %+v %+v", found.Finalizers, found.Status.Registry, found.Status.Conditions)
+	}
+}
+
+// crowd is a registry that keeps whoever registers waiting.
+type crowd struct {
+	*answers
+	inside atomic.Int32
+	leave  chan struct{}
+}
+
+func (c *crowd) Register(context.Context, registry.Registration) (registry.Entry, error) {
+	c.inside.Add(1)
+	<-c.leave
+	return registry.Entry{}, nil
+}
+
+func TestADeletionWhoseTurnHasNotComeTellsAndWritesNothing(t *testing.T) {
+	model := newModel("m", func(m *aiv1.AIModel) { m.Finalizers = []string{aiv1.FinalizerRegistryCleanup} })
+	w := newWorld(t, newRegistry(), model)
+	full := &crowd{answers: w.registry, leave: make(chan struct{})}
+	w.Connections.New = func(string, registry.Config) (registry.Backend, error) { return full, nil }
+	woken := make(chan types.NamespacedName, 1)
+	w.Connections.Wake = func(name types.NamespacedName) { woken <- name }
+	connection, err := w.Connections.Open(t.Context(), newRegistry(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const atATime = 4
+	var all sync.WaitGroup
+	for i := range atATime {
+		all.Go(func() {
+			_, _ = connection.Register(t.Context(), types.NamespacedName{Name: fmt.Sprint(i)}, registry.Registration{})
+		})
+	}
+	for full.inside.Load() < atATime {
+		runtime.Gosched()
+	}
+	w.delete(model)
+	before := blockedCleanups(t)
+	w.reconcile(model)
+	if told := w.told(); w.writes > 0 || len(told) > 0 || blockedCleanups(t) != before {
+		t.Errorf("%d writes, events %q, %v blocked", w.writes, told, blockedCleanups(t)-before)
+	}
+	close(full.leave)
+	all.Wait()
+	if name := <-woken; name != client.ObjectKeyFromObject(model) {
+		t.Errorf("%s is woken", name)
+	}
+	w.reconcile(model)
+	if w.now(model) != nil {
+		t.Error("the model is still there")
 	}
 }
 
