@@ -30,6 +30,7 @@ rm -rf dist/catalog
 mkdir -p dist/catalog/aimodel-operator
 {
 	sed '/^---$/,$d; /^#/d' catalog/template.yaml | fill none
+	printf 'icon:\n  mediatype: image/svg+xml\n  base64data: %s\n' "$(base64 <config/manifests/icon.svg | tr -d '\n')"
 	for channel in ${channels//,/ }; do
 		sed -n '/^---$/,$p' catalog/template.yaml | fill "$channel"
 	done
