@@ -15,15 +15,20 @@ import (
 
 func (s *session) logsCommand() *cobra.Command {
 	options := reach.LogOptions{}
+	follow := false
 	c := &cobra.Command{
 		Use:     "logs NAME",
 		GroupID: groupLook,
 		Short:   "Print the logs of the pods of a model",
 		Long: "Print the logs of all pods that serve a model. With several pods, each line begins with the name of its pod.\n\n" +
-			"With --follow it goes on until those pods are gone or Ctrl-C; pods that start later are not among them.",
+			"With --follow it goes on until Ctrl-C, or until the model is deleted: pods that come later, by a rollout or by scaling, are\n" +
+			"followed too, and so is a container that is started again. What happens to pods is told on standard error.",
 		Example: "  kubectl aimodel logs llama -f --tail 20\n  kubectl aimodel logs llama --previous",
 		Args:    oneName, ValidArgsFunction: s.completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
+			if follow && options.Previous {
+				return errors.New("the run before is over and cannot be followed: leave out --follow or --previous")
+			}
 			object, err := s.find(c.Context(), args[0])
 			if err != nil {
 				return err
@@ -36,6 +41,11 @@ func (s *session) logsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if follow {
+				follower := &reach.Follower{Client: client, Reader: reader, Out: s.Out,
+					Told: func(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }}
+				return follower.Run(c.Context(), object, options)
+			}
 			pods, err := reach.Pods(c.Context(), reader, object)
 			if err != nil {
 				return err
@@ -46,7 +56,7 @@ func (s *session) logsCommand() *cobra.Command {
 			return reach.Logs(c.Context(), client, pods, options, s.Out)
 		},
 	}
-	c.Flags().BoolVarP(&options.Follow, "follow", "f", false, "go on with what the pods write from now on")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what the pods write from now on")
 	c.Flags().BoolVarP(&options.Previous, "previous", "p", false, "the run before the one that runs now, to see why a server crashed")
 	c.Flags().Int64Var(&options.Tail, "tail", -1, "`number` of lines of each pod, from the end; all by default")
 	c.Flags().StringVarP(&options.Container, "container", "c", "", "`name` of the container; by default the server")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -17,8 +18,6 @@ const maxLine = 64 << 10
 
 // LogOptions say what of the logs is wanted.
 type LogOptions struct {
-	// Follow goes on until the context ends, or the pods do.
-	Follow bool
 	// Previous is the run before the one that runs now.
 	Previous bool
 	// Tail is how many lines of each pod, from the end. Negative: all.
@@ -31,39 +30,29 @@ type LogOptions struct {
 // keep no other from being written; their errors are returned together.
 func Logs(ctx context.Context, client kubernetes.Interface, pods []corev1.Pod, options LogOptions, out io.Writer) error {
 	lines := &lineWriter{out: out}
-	read := func(pod *corev1.Pod) error {
-		prefix := ""
-		if len(pods) > 1 {
-			prefix = "[" + pod.Name + "] "
-		}
-		return readLog(ctx, client, pod, options, func(line []byte) error { return lines.write(prefix, line) })
-	}
+	lines.many.Store(len(pods) > 1)
 	failed := make([]error, len(pods))
-	if !options.Follow {
-		for i := range pods {
-			failed[i] = read(&pods[i])
-		}
-		return errors.Join(failed...)
-	}
-	var running sync.WaitGroup
 	for i := range pods {
-		running.Go(func() { failed[i] = read(&pods[i]) })
-	}
-	running.Wait()
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // the user ended it
+		failed[i] = readLog(ctx, client, &pods[i], options.forPod(&pods[i]), func(line []byte) error { return lines.write(pods[i].Name, line) })
 	}
 	return errors.Join(failed...)
 }
 
-func readLog(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, options LogOptions, write func([]byte) error) error {
-	wanted := &corev1.PodLogOptions{Container: options.Container, Follow: options.Follow, Previous: options.Previous}
+// forPod says what is asked for of the log of a pod.
+func (o LogOptions) forPod(pod *corev1.Pod) *corev1.PodLogOptions {
+	wanted := &corev1.PodLogOptions{Container: o.Container, Previous: o.Previous}
 	if wanted.Container == "" && len(pod.Spec.Containers) > 0 {
 		wanted.Container = pod.Spec.Containers[0].Name
 	}
-	if options.Tail >= 0 {
-		wanted.TailLines = &options.Tail
+	if o.Tail >= 0 {
+		wanted.TailLines = &o.Tail
 	}
+	return wanted
+}
+
+func readLog(
+	ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, wanted *corev1.PodLogOptions, write func([]byte) error,
+) error {
 	stream, err := client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, wanted).Stream(ctx)
 	if err != nil {
 		return fmt.Errorf("pod %s has no log: %w", pod.Name, err)
@@ -88,16 +77,22 @@ func readLog(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, 
 
 // lineWriter keeps the lines of several pods apart.
 type lineWriter struct {
-	mu  sync.Mutex
 	out io.Writer
+	// many says that there is more than one pod.
+	many atomic.Bool
+
+	mu sync.Mutex
 }
 
-func (w *lineWriter) write(prefix string, line []byte) error {
+func (w *lineWriter) write(pod string, line []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := prefix + string(line)
-	if prefix != "" && text[len(text)-1] != '\n' {
-		text += "\n" // or the next pod's line would go on in this one
+	text := string(line)
+	if w.many.Load() {
+		text = "[" + pod + "] " + text
+		if text[len(text)-1] != '\n' {
+			text += "\n" // or the next pod's line would go on in this one
+		}
 	}
 	_, err := io.WriteString(w.out, text)
 	return err

@@ -56,7 +56,6 @@ func TestLogs(t *testing.T) {
 				"[b] first of b\n[b] container=sidecar&previous=true&tailLines=5\n[b] no end\n"},
 		"of one that has none do not hide the others": {pods: pods("silent", "a"), options: LogOptions{Tail: -1},
 			want: "[a] first of a\n[a] container=server\n[a] no end\n", wantErr: `pod silent has no log: container "server" is waiting to start`},
-		"can be followed": {pods: pods("a"), options: LogOptions{Tail: 0, Follow: true}, want: "first of a\ncontainer=server&follow=true&tailLines=0\nno end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
