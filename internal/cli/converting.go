@@ -24,7 +24,8 @@ func (s *session) convertCommand() *cobra.Command {
 		Long: "Turn the objects of other serving systems into an AIModel and an InferenceService each, without a cluster: the\n" +
 			"InferenceService of KServe (serving.kserve.io/v1beta1) and the NIMService of NVIDIA (apps.nvidia.com/v1alpha1).\n\n" +
 			"The objects go to standard output. Standard error names everything that could not be carried over, and why: read it before the\n" +
-			"result is applied. A ServingRuntime among the documents says which image serves the models that name it.",
+			"result is applied. A ServingRuntime among the documents says which server the models have that name it, or whose format it\n" +
+			"selects; a NIMCache says which claim holds the weights.",
 		Example: "  kubectl aimodel convert -f kserve.yaml > models.yaml\n" +
 			"  kubectl get inferenceservices.serving.kserve.io -o yaml | kubectl aimodel convert -f -\n" +
 			"  kubectl aimodel convert -f sklearn.yaml --image example.com/sklearn-server:1.4",

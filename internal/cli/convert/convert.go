@@ -30,7 +30,8 @@ type Converter struct {
 	Skipped []string
 
 	documents []document
-	runtimes  map[string]servingRuntime
+	runtimes  map[string]*servingRuntime
+	caches    map[string]nimCacheClaim
 }
 
 type document struct {
@@ -77,7 +78,13 @@ func (c *Converter) Add(data []byte) error {
 	case group == "serving.kserve.io" && kind == "InferenceService":
 		d.convert, d.explanations = c.kserve, kserveExplanations
 	case group == "serving.kserve.io" && (kind == "ServingRuntime" || kind == "ClusterServingRuntime"):
-		return c.addRuntime(name, data)
+		if c.runtimes == nil {
+			c.runtimes = map[string]*servingRuntime{}
+		}
+		c.runtimes[name] = &servingRuntime{name: name, content: content}
+		return nil
+	case group == "apps.nvidia.com" && kind == "NIMCache":
+		return c.addCache(name, content)
 	case group == "apps.nvidia.com" && kind == "NIMService":
 		d.convert, d.explanations = c.nim, nimExplanations
 	default:
@@ -233,6 +240,19 @@ func (m *converted) set(value any, path ...string) {
 		at = below
 	}
 	at[path[len(path)-1]] = value
+}
+
+// append adds a list to one of the chart's.
+func (m *converted) append(more any, key string) {
+	var all []any
+	for _, list := range []any{m.values[key], more} {
+		data, err := json.Marshal(list)
+		var items []any
+		if err == nil && json.Unmarshal(data, &items) == nil { // it was read from JSON, so it can be written as such
+			all = append(all, items...)
+		}
+	}
+	m.values[key] = all
 }
 
 func newConverted(name, version string) *converted {

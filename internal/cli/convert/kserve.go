@@ -8,8 +8,8 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
@@ -34,25 +34,6 @@ var kserveExplanations = map[string]string{
 
 // oldFrameworks are the keys under which a predictor names its model's format in the old form.
 var oldFrameworks = []string{"sklearn", "xgboost", "tensorflow", "pytorch", "triton", "onnx", "huggingface", "pmml", "lightgbm", "paddle"}
-
-// servingRuntime is what a ServingRuntime says of the server.
-type servingRuntime struct {
-	Spec struct {
-		Containers []corev1.Container `json:"containers"`
-	} `json:"spec"`
-}
-
-func (c *Converter) addRuntime(name string, data []byte) error {
-	var runtime servingRuntime
-	if err := yaml.Unmarshal(data, &runtime); err != nil {
-		return fmt.Errorf("ServingRuntime %q: %w", name, err)
-	}
-	if c.runtimes == nil {
-		c.runtimes = map[string]servingRuntime{}
-	}
-	c.runtimes[name] = runtime
-	return nil
-}
 
 // kserve converts an InferenceService of KServe.
 func (c *Converter) kserve(t *taker, name string) (*converted, error) {
@@ -92,6 +73,9 @@ func oldForm(t *taker) {
 	}
 }
 
+// autoscalerClass is where an object says who scales it.
+var autoscalerClass = []string{"metadata", "annotations", "serving.kserve.io/autoscalerClass"}
+
 func kserveScale(t *taker, spec *aiv1.InferenceServiceSpec) {
 	const prefix = "spec.predictor."
 	metric, target := get[string](t, prefix+"scaleMetric"), get[int32](t, prefix+"scaleTarget")
@@ -112,6 +96,13 @@ func kserveScale(t *taker, spec *aiv1.InferenceServiceSpec) {
 			"%q needs a metric of your own in spec.autoscaling.metrics: until then the autoscaler looks at the CPU", metric)
 	}
 	least := get[*int32](t, prefix+"minReplicas")
+	if class, _, _ := unstructured.NestedString(t.content, autoscalerClass...); class == "external" || class == "none" {
+		unstructured.RemoveNestedField(t.content, autoscalerClass...)
+		t.note("metadata "+autoscalerClass[2], "it is %q, so there is no autoscaler: the number of replicas is written by others", class)
+		t.drop(prefix + "maxReplicas")
+		scale(t, prefix+"minReplicas", spec, least, 0, nil, nil)
+		return
+	}
 	scale(t, prefix+"minReplicas", spec, least, get[int32](t, prefix+"maxReplicas"), metrics, nil)
 }
 
@@ -213,20 +204,13 @@ func serveWithVLLM(t *taker, made *converted) {
 func (c *Converter) serveWithRuntime(t *taker, made *converted, name, runtimeName string) error {
 	runtime := &made.service.Spec.Runtime
 	runtime.Name = aiv1.RuntimeCustom
-	if known, ok := c.runtimes[runtimeName]; ok && len(known.Spec.Containers) > 0 {
-		server := known.Spec.Containers[0]
-		runtime.Image = cmp.Or(runtime.Image, server.Image)
-		if runtime.Command == nil {
-			runtime.Command = server.Command
-		}
-		args := make([]string, 0, len(server.Args))
-		for _, argument := range server.Args {
-			args = append(args, strings.ReplaceAll(argument, "{{.Name}}", name))
-		}
-		runtime.Args = append(args, runtime.Args...)
-		runtime.Env = append(slices.Clone(server.Env), runtime.Env...)
-		if runtime.Port == nil && len(server.Ports) > 0 {
-			runtime.Port = ptr.To(server.Ports[0].ContainerPort)
+	known, err := c.runtimeFor(t, runtimeName, made.model.Spec.Format)
+	if err != nil {
+		return err
+	}
+	if known != nil {
+		if err := known.serve(t, made, name); err != nil {
+			return err
 		}
 	}
 	runtime.Image = cmp.Or(runtime.Image, c.Image)

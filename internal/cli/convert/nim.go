@@ -24,7 +24,6 @@ const (
 
 // nimExplanations say why something of a NIMService is not carried over.
 var nimExplanations = map[string]string{
-	"spec.storage.nimCache":    "name the claim that this cache has filled in chartValues.extraVolumes, mounted at " + nimCache,
 	"spec.storage.hostPath":    "a folder of the node is not mounted: use a claim",
 	"spec.storage.emptyDir":    "the container has its own file system for that",
 	"spec.storage.pvc":         "create the claim first, and name it in chartValues.extraVolumes, mounted at " + nimCache,
@@ -79,7 +78,7 @@ func (c *Converter) nim(t *taker, name string) (*converted, error) {
 	}
 	spec.Resources, spec.Placement = resourcesOf(t, "spec.resources"), placement(t, "spec.")
 	nimScale(t, spec)
-	nimValues(t, made, image)
+	c.nimValues(t, made, image)
 	// A probe or a type that says nothing more needs no note.
 	t.drop("spec.readinessProbe.enabled", "spec.livenessProbe.enabled", "spec.startupProbe.enabled",
 		"spec.scale.enabled", "spec.metrics.enabled")
@@ -104,7 +103,7 @@ func nimScale(t *taker, spec *aiv1.InferenceServiceSpec) {
 		get[*autoscalingv2.HorizontalPodAutoscalerBehavior](t, "spec.scale.hpa.behavior"))
 }
 
-func nimValues(t *taker, made *converted, image nimImage) {
+func (c *Converter) nimValues(t *taker, made *converted, image nimImage) {
 	var secrets []any
 	for _, secret := range image.PullSecrets {
 		secrets = append(secrets, map[string]any{"name": secret})
@@ -127,18 +126,57 @@ func nimValues(t *taker, made *converted, image nimImage) {
 		made.set(true, "podMonitor", "enabled")
 		made.set("/v1/metrics", "podMonitor", "path")
 	}
-	if create := get[bool](t, "spec.storage.pvc.create"); create {
+	c.nimStorage(t, made)
+}
+
+// nimCacheClaim is where a NIMCache keeps what it downloads.
+type nimCacheClaim struct{ claim, subPath string }
+
+// addCache remembers the claim of a NIMCache: the one that it names or, where it names none, the one that is made for it.
+func (c *Converter) addCache(name string, content map[string]any) error {
+	t := &taker{fields: &fields{content: content}}
+	found := nimCacheClaim{claim: cmp.Or(get[string](t, "spec.storage.pvc.name"), name+"-pvc"), subPath: get[string](t, "spec.storage.pvc.subPath")}
+	if get[string](t, "spec.storage.hostPath") != "" {
+		found.claim = "" // there is none
+	}
+	if c.caches == nil {
+		c.caches = map[string]nimCacheClaim{}
+	}
+	c.caches[name] = found
+	return t.err
+}
+
+// nimStorage mounts the claim that holds the weights, if there is one.
+func (c *Converter) nimStorage(t *taker, made *converted) {
+	found := nimCacheClaim{claim: get[string](t, "spec.storage.pvc.name"), subPath: get[string](t, "spec.storage.pvc.subPath")}
+	if get[bool](t, "spec.storage.pvc.create") {
 		return // there is no claim yet, and the note about the rest says so
 	}
-	if claim := get[string](t, "spec.storage.pvc.name"); claim != "" {
-		made.set([]any{map[string]any{"name": "nim-cache", "persistentVolumeClaim": map[string]any{"claimName": claim}}}, "extraVolumes")
-		mount := map[string]any{"name": "nim-cache", "mountPath": nimCache}
-		if path := get[string](t, "spec.storage.pvc.subPath"); path != "" {
-			mount["subPath"] = path
+	used := "spec.storage.pvc"
+	if name := get[string](t, "spec.storage.nimCache.name"); name != "" {
+		if profile := get[string](t, "spec.storage.nimCache.profile"); profile != "" {
+			made.service.Spec.Runtime.Env = append(made.service.Spec.Runtime.Env, corev1.EnvVar{Name: "NIM_MODEL_PROFILE", Value: profile})
 		}
-		made.set([]any{mount}, "extraVolumeMounts")
-		env := &made.service.Spec.Runtime.Env
-		*env = append(*env, corev1.EnvVar{Name: "NIM_CACHE_PATH", Value: nimCache})
-		t.drop("spec.storage.pvc")
+		cache, known := c.caches[name]
+		if !known || cache.claim == "" {
+			t.note("spec.storage.nimCache", "add NIMCache %q to the files, or mount the claim that it has filled at %s, with chartValues.extraVolumes",
+				name, nimCache)
+			return
+		}
+		found, used = cache, "spec.storage.nimCache"
+		t.note(used, "what NIMCache %q has downloaded into the claim %q is used: a claim that was made for the cache is deleted with it, "+
+			"and nothing downloads it again", name, cache.claim)
 	}
+	if found.claim == "" {
+		return
+	}
+	made.set([]any{map[string]any{"name": "nim-cache", "persistentVolumeClaim": map[string]any{"claimName": found.claim}}}, "extraVolumes")
+	mount := map[string]any{"name": "nim-cache", "mountPath": nimCache}
+	if found.subPath != "" {
+		mount["subPath"] = found.subPath
+	}
+	made.set([]any{mount}, "extraVolumeMounts")
+	env := &made.service.Spec.Runtime.Env
+	*env = append(*env, corev1.EnvVar{Name: "NIM_CACHE_PATH", Value: nimCache})
+	t.drop(used)
 }
