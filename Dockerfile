@@ -16,8 +16,9 @@ COPY . .
 ARG TARGETOS=linux
 ARG TARGETARCH=amd64
 ARG VERSION=0.0.0-dev
+ARG REVISION=unknown
 RUN CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
-    go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/manager ./cmd/manager
+    go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=${VERSION} -X main.commit=${REVISION}" -o /out/manager ./cmd/manager
 # Those of a Go module, which go.sum pins, not those that the image of Go happens to have.
 RUN cd tools/images && go run . certificates >/out/ca-certificates.crt
 

@@ -14,8 +14,9 @@ COPY . .
 ARG TARGETOS=linux
 ARG TARGETARCH=amd64
 ARG VERSION=0.0.0-dev
+ARG REVISION=unknown
 RUN CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
-    go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/scorecard ./cmd/scorecard
+    go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=${VERSION} -X main.commit=${REVISION}" -o /out/scorecard ./cmd/scorecard
 
 FROM scratch
 ARG VERSION=0.0.0-dev

@@ -216,7 +216,7 @@ func (b *builder) compile(ctx context.Context, pkg string, platform v1.Platform)
 	defer os.RemoveAll(folder) //nolint:errcheck // nothing depends on it
 	output := filepath.Join(folder, "program")
 	command := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath",
-		"-ldflags", "-s -w -X main.version="+b.version, "-o", output, pkg)
+		"-ldflags", "-s -w -X main.version="+b.version+" -X main.commit="+b.revision, "-o", output, pkg)
 	command.Dir = b.root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off",
 		"GOOS="+platform.OS, "GOARCH="+platform.Architecture)

@@ -22,9 +22,9 @@ const hello = `package main
 
 import "fmt"
 
-var version = "unset"
+var version, commit = "unset", "unset"
 
-func main() { fmt.Println(version) }
+func main() { fmt.Println(version, commit) }
 `
 
 const listed = `user: "65532:65532"
@@ -144,8 +144,8 @@ func TestPushPullAndRun(t *testing.T) {
 
 	image := pull(t, base+":1.2.3")
 	checkConfiguration(t, image, []string{"/bin/hello"})
-	if got := runIn(t, image, "bin/hello"); got != "1.2.3\n" {
-		t.Errorf("the program says %q, want 1.2.3", got)
+	if got := runIn(t, image, "bin/hello"); got != "1.2.3 abc\n" {
+		t.Errorf("the program says %q, want its version and commit", got)
 	}
 	checkDocument(t, base, image)
 
