@@ -50,7 +50,7 @@ if ! cmp -s $requirements $mlflow/installed.txt; then
 	fi
 fi
 
-# The Kubeflow Model Registry only where it is asked for: its tests take ten minutes.
+# The Kubeflow Model Registry only where it is asked for: building and testing it takes some minutes.
 case " ${REQUIRE_REGISTRIES:-} " in
 *" kubeflow "*)
 	{ [ -x /usr/sbin/mariadbd ] && command -v my_print_defaults >/dev/null; } || debian mariadb-server-core mariadb-client-core ||

@@ -16,14 +16,14 @@ type Kubeflow struct {
 }
 
 // StartKubeflow returns the registry that KUBEFLOW_MODEL_REGISTRY_URL names, or starts one on a MariaDB of its own. That is done only
-// where REQUIRE_REGISTRIES names kubeflow, because the server answers slowly and the tests of a backend ask thousands of times.
+// where REQUIRE_REGISTRIES names kubeflow, because it has to be built first, and the tests of a backend ask thousands of times.
 func StartKubeflow(t testing.TB) Kubeflow {
 	t.Helper()
 	if url := os.Getenv("KUBEFLOW_MODEL_REGISTRY_URL"); url != "" {
 		return Kubeflow{URL: url}
 	}
 	if !required("kubeflow") {
-		missing(t, "kubeflow", "it takes ten minutes, so it is only done when asked: make test-registries REQUIRE_REGISTRIES=kubeflow, "+
+		missing(t, "kubeflow", "it has to be built and takes some minutes, so that is only done when asked: make test-registries REQUIRE_REGISTRIES=kubeflow, "+
 			"which installs it as root on Debian; or set KUBEFLOW_MODEL_REGISTRY_URL to one")
 	}
 	program := filepath.Join(root(), "bin", "model-registry")
