@@ -122,7 +122,8 @@ func TestOLMv1TakesWhatTheDocumentationSays(t *testing.T) {
 	definitions := map[string]apiextensionsv1.JSONSchemaProps{}
 	for _, document := range documents(t, filepath.Join(strings.TrimSpace(string(folder)), "manifests", "standard.yaml")) {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
-		if decode(t, document, definition); definition.Kind == "CustomResourceDefinition" {
+		decode(t, document, definition)
+		if definition.Kind == "CustomResourceDefinition" {
 			definitions[definition.Spec.Names.Kind] = *definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 		}
 	}
