@@ -91,4 +91,27 @@ var _ = ginkgo.Describe("The kubectl plugin", func() {
 		end()
 		Eventually(ended).Should(Receive(BeZero()))
 	})
+
+	ginkgo.It("follows the logs of pods that come later", func() {
+		namespace := newNamespace()
+		model := newModel(namespace, "sentiment", withReplicas(1))
+		create(model)
+		expectReady(model, aiv1.ReasonReady)
+		first := expectPods(model, 1)[0]
+		ctx, end := context.WithCancel(suiteCtx)
+		defer end()
+		said, ended := startPlugin(ctx, "logs", "sentiment", "-n", namespace, "--follow")
+		Eventually(said.String).ShouldNot(BeEmpty())
+
+		scaled, done := startPlugin(ctx, "scale", "sentiment", "-n", namespace, "--replicas", "2")
+		Eventually(done).Should(Receive(BeZero()), scaled.String())
+		expectReady(model, aiv1.ReasonReady)
+		Expect(k8s.Delete(suiteCtx, &first)).To(Succeed())
+		for _, pod := range expectPods(model, 2) {
+			Eventually(said.String).WithTimeout(starting).Should(And(ContainSubstring("pod "+pod.Name+" is new"), ContainSubstring("["+pod.Name+"] ")))
+		}
+		Eventually(said.String).WithTimeout(starting).Should(ContainSubstring("pod " + first.Name + " is over"))
+		end()
+		Eventually(ended).Should(Receive(BeZero()))
+	})
 })

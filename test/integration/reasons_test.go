@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/diagnose"
@@ -32,11 +33,6 @@ type reproduction struct {
 	advisory bool
 }
 
-// onPod makes what happens out of what a kubelet tells about the pod.
-func onPod(change func(*corev1.PodStatus)) func(*aiv1.InferenceService) {
-	return func(service *aiv1.InferenceService) { kubeletTells(podOf(service), change) }
-}
-
 // limited asks for memory.
 func limited(spec *aiv1.InferenceServiceSpec) {
 	spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
@@ -44,51 +40,34 @@ func limited(spec *aiv1.InferenceServiceSpec) {
 
 // reproductions has one for each reason that can be diagnosed.
 func reproductions() map[string]reproduction {
-	left := func(reason, message string) reproduction {
-		return reproduction{change: withBehaviors(unplayed), happens: onPod(waiting(reason, message)), words: []string{message}}
+	pull := func(words string) reproduction {
+		return reproduction{change: withBehaviors("image-pull-backoff", "message", words), words: []string{words}}
 	}
 	return map[string]reproduction{
 		aiv1.ReasonOOMKilled: {change: append(withBehaviors("oom-killed"), limited), words: []string{"limit of 1Gi"}},
-		aiv1.ReasonImagePlatformMismatch: {change: withBehaviors(unplayed), words: []string{"another processor"},
-			happens: onPod(ended(255, "Error", "exec /server: exec format error"))},
-		aiv1.ReasonLivenessFailing: {change: withBehaviors(unplayed), words: []string{"liveness probe failed: HTTP probe failed with statuscode: 503"},
-			happens: func(service *aiv1.InferenceService) {
-				pod := podOf(service)
-				report(pod, "Pod", "Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 503")
-				report(pod, "Pod", "Killing", "Container server failed liveness probe, will be restarted")
-				kubeletTells(pod, ended(137, "Error", ""))
-			}},
-		aiv1.ReasonStartupProbeFailing: {change: withBehaviors(unplayed), words: []string{"it has until 20", "30m0s after its start"},
-			happens: onPod(inState(corev1.PodRunning, corev1.ContainerStatus{Started: new(bool), State: corev1.ContainerState{
-				Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-16 * time.Minute))}}}))},
+		aiv1.ReasonImagePlatformMismatch: {words: []string{"another processor"},
+			change: withBehaviors("crash-loop", "exit-code", "255", "message", "exec /server: exec format error")},
+		aiv1.ReasonLivenessFailing: {change: withBehaviors("liveness-failing"),
+			words: []string{"liveness probe failed: HTTP probe failed with statuscode: 503"}},
+		aiv1.ReasonStartupProbeFailing: {change: withBehaviors("starting", "age", "16m"),
+			words: []string{"it has until 20", "30m0s after its start"}},
 		aiv1.ReasonCrashLoop:           {change: withBehaviors("crash-loop"), words: []string{"exit code 1"}},
 		aiv1.ReasonContainerConfig:     {change: withBehaviors("config-error"), words: []string{`secret "missing" not found`}},
-		aiv1.ReasonInvalidImageName:    left("InvalidImageName", "couldn't parse image name"),
-		aiv1.ReasonImageUnauthorized:   left("ErrImagePull", "failed to authorize: 401 Unauthorized"),
+		aiv1.ReasonInvalidImageName:    {change: withBehaviors("invalid-image-name"), words: []string{"couldn't parse image name"}},
+		aiv1.ReasonImageUnauthorized:   pull("failed to authorize: 401 Unauthorized"),
 		aiv1.ReasonImageNotFound:       {change: withBehaviors("image-pull-backoff"), words: []string{image, "not found"}},
-		aiv1.ReasonRegistryUnreachable: left("ErrImagePull", "dial tcp 192.0.2.1:443: i/o timeout"),
-		aiv1.ReasonImagePull:           left("ErrImagePull", "no space left on device"),
+		aiv1.ReasonRegistryUnreachable: pull("dial tcp 192.0.2.1:443: i/o timeout"),
+		aiv1.ReasonImagePull:           pull("no space left on device"),
 		aiv1.ReasonAcceleratorUnhealthy: {change: withBehaviors(unplayed), words: []string{"no healthy devices"},
-			happens: onPod(over("UnexpectedAdmissionError", "Pod was rejected: Allocate failed due to no healthy devices present"))},
+			happens: plays("rejected", "UnexpectedAdmissionError", "Pod was rejected: Allocate failed due to no healthy devices present")},
 		aiv1.ReasonVolumeNotBound: {change: []func(*aiv1.InferenceServiceSpec){withClaim("nowhere")}, words: []string{"does not exist"},
 			object: "PersistentVolumeClaim/nowhere"},
-		aiv1.ReasonVolumeMountFailed: {change: withBehaviors(unplayed), words: []string{"mount failed: exit status 32"},
-			happens: func(service *aiv1.InferenceService) {
-				report(podOf(service), "Pod", "FailedMount", `MountVolume.SetUp failed for volume "w" : mount failed: exit status 32`)
-			}},
-		aiv1.ReasonSandboxFailed: {change: withBehaviors(unplayed), words: []string{"no IP addresses"},
-			happens: func(service *aiv1.InferenceService) {
-				report(podOf(service), "Pod", "FailedCreatePodSandBox", "failed to setup network: no IP addresses available")
-			}},
+		aiv1.ReasonVolumeMountFailed: {change: withBehaviors("mount-failed"), words: []string{"mount failed: exit status 32"}},
+		aiv1.ReasonSandboxFailed:     {change: withBehaviors("sandbox-failed"), words: []string{"no IP addresses"}},
 		aiv1.ReasonNodeRefused: {change: withBehaviors(unplayed), words: []string{"OutOfcpu", "not enough cpu"},
-			happens: onPod(over("OutOfcpu", "Pod was rejected: not enough cpu"))},
+			happens: plays("rejected", "OutOfcpu", "Pod was rejected: not enough cpu")},
 		aiv1.ReasonNodeLost: {change: []func(*aiv1.InferenceServiceSpec){onDeadNode}, prepare: deadNode, object: "Node/" + deadNodeName,
-			words: []string{"is not ready"},
-			happens: onPod(func(status *corev1.PodStatus) {
-				inState(corev1.PodRunning, corev1.ContainerStatus{Ready: true, State: corev1.ContainerState{
-					Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}})(status)
-				setPodCondition(status, corev1.ContainersReady, corev1.ConditionTrue)
-			})},
+			words: []string{"is not ready"}, happens: lastSeenRunning},
 		aiv1.ReasonRolloutBlocked: {words: []string{"the old revision goes on serving", "Insufficient cpu", "A replica asks for 1k cpu"},
 			happens: func(service *aiv1.InferenceService) {
 				expectReady(service)
@@ -100,7 +79,7 @@ func reproductions() map[string]reproduction {
 			words: []string{"Insufficient nvidia.com/gpu", "A replica asks for 16 nvidia.com/gpu", "no node that it may use has more than 8"}},
 		aiv1.ReasonReadinessFailing: {change: withBehaviors("never-ready"), words: []string{"HTTP probe failed with statuscode: 503"}},
 		aiv1.ReasonEvicted: {change: withBehaviors(unplayed), words: []string{"low on resource: memory."},
-			happens: onPod(over("Evicted", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 1Mi."))},
+			happens: plays("evicted", "Evicted", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 1Mi.")},
 		aiv1.ReasonQuotaExceeded: {words: []string{"exceeded quota: none", "used: pods=0"}, prepare: func(namespace string) {
 			create(&corev1.ResourceQuota{ObjectMeta: objectMeta(namespace, "none"),
 				Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}})
@@ -120,8 +99,16 @@ func reproductions() map[string]reproduction {
 	}
 }
 
-func withBehaviors(name string) []func(*aiv1.InferenceServiceSpec) {
-	return []func(*aiv1.InferenceServiceSpec){withBehavior(name)}
+// withBehaviors makes the simulated node fail the pods in the way that it names. Pairs of what localkube.dev/ annotations are
+// called and say tell more of it.
+func withBehaviors(name string, more ...string) []func(*aiv1.InferenceServiceSpec) {
+	annotations := map[string]string{"localkube.dev/behavior": name}
+	for i := 0; i < len(more); i += 2 {
+		annotations["localkube.dev/"+more[i]] = more[i+1]
+	}
+	values, err := yaml.Marshal(map[string]any{"podAnnotations": annotations})
+	Expect(err).NotTo(HaveOccurred())
+	return []func(*aiv1.InferenceServiceSpec){withValues(string(values))}
 }
 
 var _ = ginkgo.Describe("Every reason", func() {
