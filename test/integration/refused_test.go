@@ -1,8 +1,14 @@
 package integration
 
 import (
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionapi "k8s.io/api/admission/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -74,6 +80,30 @@ var _ = ginkgo.Describe("What the API server refuses", func() {
 		expectReady(first, second)
 	})
 
+	ginkgo.It("for a webhook of somebody else's is told in its words, and also that it does not answer", func() {
+		if !kube.Local {
+			ginkgo.Skip("SKIPPED: the API server cannot reach a webhook of this process: unset KUBECONFIG")
+		}
+		server := httptest.NewTLSServer(http.HandlerFunc(denyAll))
+		ginkgo.DeferCleanup(server.Close)
+		webhook := podWebhook(namespace, server)
+		create(webhook)
+		ginkgo.DeferCleanup(func() { Expect(client.IgnoreNotFound(k8s.Delete(suiteCtx, webhook))).To(Succeed()) })
+		probe := &corev1.Pod{ObjectMeta: objectMeta(namespace, "probe"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: image}}}}
+		Eventually(func() error { return k8s.Create(suiteCtx, probe.DeepCopy(), client.DryRunAll) }).ShouldNot(Succeed())
+
+		denied := newModel(namespace, "denied", withImage)
+		create(denied)
+		expectReason(denied, aiv1.ReasonAdmissionRefused, `"pods.policy.example"`, "images must come from registry.internal")
+		Expect(denied.Status.Failure.Reason).To(Equal(aiv1.ReasonAdmissionRefused))
+		server.Close()
+		unanswered := newModel(namespace, "unanswered", withImage)
+		create(unanswered)
+		expectReason(unanswered, aiv1.ReasonAdmissionRefused, `failed calling webhook "pods.policy.example"`)
+		remove(webhook)
+		expectReady(denied, unanswered)
+	})
+
 	ginkgo.It("as invalid is told with the field", func() {
 		service := newService(namespace, "s", "m", func(spec *aiv1.InferenceServiceSpec) {
 			spec.Placement = &aiv1.Placement{NodeSelector: map[string]string{"not a label": "x"}}
@@ -84,6 +114,35 @@ var _ = ginkgo.Describe("What the API server refuses", func() {
 		expectReady(service)
 	})
 })
+
+// denyAll answers as an admission webhook that lets nothing through.
+func denyAll(w http.ResponseWriter, r *http.Request) {
+	review := &admissionapi.AdmissionReview{}
+	if err := json.NewDecoder(r.Body).Decode(review); err != nil || review.Request == nil {
+		http.Error(w, "not a review", http.StatusBadRequest)
+		return
+	}
+	review.Response = &admissionapi.AdmissionResponse{UID: review.Request.UID,
+		Result: &metav1.Status{Message: "images must come from registry.internal"}}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(review) // whoever does not get the answer refuses as well
+}
+
+// podWebhook asks a server about the pods of a namespace.
+func podWebhook(namespace string, server *httptest.Server) *admissionv1.ValidatingWebhookConfiguration {
+	none, fail := admissionv1.SideEffectClassNone, admissionv1.Fail
+	return &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "pods.policy.example", SideEffects: &none, FailurePolicy: &fail, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionv1.WebhookClientConfig{URL: &server.URL,
+				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}}}},
+		}},
+	}
+}
 
 // denyImages refuses Deployments of the namespace with an image of that name.
 func denyImages(namespace, name string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
