@@ -244,7 +244,8 @@ func asks(pod *corev1.Pod, name string) (resource.Quantity, bool) {
 			sidecars.Add(one)
 			continue
 		}
-		if one.Add(sidecars); one.Cmp(most) > 0 {
+		one.Add(sidecars)
+		if one.Cmp(most) > 0 {
 			most = one
 		}
 	}
@@ -253,7 +254,8 @@ func asks(pod *corev1.Pod, name string) (resource.Quantity, bool) {
 		asked = asked || ok
 		sum.Add(one)
 	}
-	if sum.Add(sidecars); most.Cmp(sum) > 0 {
+	sum.Add(sidecars)
+	if most.Cmp(sum) > 0 {
 		sum = most
 	}
 	if overhead, ok := pod.Spec.Overhead[corev1.ResourceName(name)]; ok {

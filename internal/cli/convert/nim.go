@@ -135,7 +135,10 @@ type nimCacheClaim struct{ claim, subPath string }
 // addCache remembers the claim of a NIMCache: the one that it names or, where it names none, the one that is made for it.
 func (c *Converter) addCache(name string, content map[string]any) error {
 	t := &taker{fields: &fields{content: content}}
-	found := nimCacheClaim{claim: cmp.Or(get[string](t, "spec.storage.pvc.name"), name+"-pvc"), subPath: get[string](t, "spec.storage.pvc.subPath")}
+	found := nimCacheClaim{claim: get[string](t, "spec.storage.pvc.name"), subPath: get[string](t, "spec.storage.pvc.subPath")}
+	if found.claim == "" {
+		found.claim = name + "-pvc"
+	}
 	if get[string](t, "spec.storage.hostPath") != "" {
 		found.claim = "" // there is none
 	}
@@ -159,8 +162,8 @@ func (c *Converter) nimStorage(t *taker, made *converted) {
 		}
 		cache, known := c.caches[name]
 		if !known || cache.claim == "" {
-			t.note("spec.storage.nimCache", "add NIMCache %q to the files, or mount the claim that it has filled at %s, with chartValues.extraVolumes",
-				name, nimCache)
+			t.note("spec.storage.nimCache",
+				"add NIMCache %q to the files, or mount the claim that it has filled at %s, with chartValues.extraVolumes", name, nimCache)
 			return
 		}
 		found, used = cache, "spec.storage.nimCache"

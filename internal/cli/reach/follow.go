@@ -3,6 +3,7 @@ package reach
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -46,32 +47,21 @@ func (f *Follower) Run(ctx context.Context, object access.Object, options LogOpt
 	lost := false
 	for first := true; ; first = false {
 		pods, err := Pods(ctx, f.Reader, object)
-		switch {
-		case ctx.Err() != nil:
-		case first && err != nil:
+		if first && err != nil {
 			return err
-		case err != nil && !lost:
-			f.tell("the pods cannot be listed, and this goes on with those that are known: %v", err)
 		}
+		f.tellOfList(err, lost, first && len(pods) == 0)
 		lost = err != nil
-		if first && err == nil && len(pods) == 0 {
-			f.tell("there are no pods yet; waiting for the first")
-		}
 		for i := range pods {
-			pod := pods[i]
-			if known[pod.UID] {
+			if known[pods[i].UID] {
 				continue
 			}
-			known[pod.UID] = true
+			known[pods[i].UID] = true
 			lines.many.Store(len(known) > 1)
 			if !first {
-				f.tell("pod %s is new", pod.Name)
+				f.tell("pod %s is new", pods[i].Name)
 			}
-			running.Go(func() {
-				if err := f.follow(ctx, &pod, options, lines); err != nil {
-					stop(err) // the output is closed
-				}
-			})
+			running.Go(func() { stopIf(stop, f.follow(ctx, &pods[i], options, lines)) })
 		}
 		if err == nil && len(pods) == 0 && f.deleted(ctx, object) {
 			return nil
@@ -81,6 +71,23 @@ func (f *Follower) Run(ctx context.Context, object access.Object, options LogOpt
 			return outputError(ctx)
 		case <-time.After(again):
 		}
+	}
+}
+
+// tellOfList tells that the pods cannot be listed, unless that is known, or that there are none yet.
+func (f *Follower) tellOfList(err error, known, none bool) {
+	switch {
+	case err != nil && !known && !errors.Is(err, context.Canceled):
+		f.tell("the pods cannot be listed, and this goes on with those that are known: %v", err)
+	case none:
+		f.tell("there are no pods yet; waiting for the first")
+	}
+}
+
+// stopIf ends everything when nothing can be written any more.
+func stopIf(stop context.CancelCauseFunc, err error) {
+	if err != nil {
+		stop(err)
 	}
 }
 
@@ -121,7 +128,7 @@ func (f *Follower) follow(ctx context.Context, pod *corev1.Pod, options LogOptio
 		case writeErr != nil:
 			return writeErr
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // whoever follows ended it
 		case apierrors.IsForbidden(err):
 			f.tell("%v", err)
 			return nil

@@ -138,8 +138,6 @@ func markCause(story *Story, failure *aiv1.Failure) {
 }
 
 // findCause gives the part that a reason is about.
-//
-//nolint:gocyclo // it is a list, and each line of it is read by itself
 func findCause(root *Part, reason string, about aiv1.FailureObject) *Part {
 	for _, matches := range []func(*Part) bool{
 		// A reference that lacks what the reason says. The deepest one is the cause: a Secret rather than its model.
