@@ -12,10 +12,10 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
 
-// Each mode is an installation of its own, one after the other: two that provide the same API for the same namespace
-// exclude each other.
-var _ = ginkgo.Describe("The install mode", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-	ginkgo.DescribeTable("serves its namespaces and has no permission elsewhere", func(targets func(home string) []string) {
+// specifyInstallModes installs for each mode anew, one after the other: two installations that provide the same API for the same
+// namespace exclude each other.
+func specifyInstallModes() {
+	ginkgo.DescribeTable("serves the namespaces of its install mode and has no permission elsewhere", func(targets func(home string) []string) {
 		home, other := newNamespace("home"), newNamespace("other")
 		i := &installation{namespace: home, targets: targets(home), proxy: "http://proxy.invalid:3128"}
 		i.subscribe(current)
@@ -62,7 +62,7 @@ var _ = ginkgo.Describe("The install mode", ginkgo.Ordered, ginkgo.ContinueOnFai
 		ginkgo.Entry("SingleNamespace", func(string) []string { return []string{newNamespace("team")} }),
 		ginkgo.Entry("MultiNamespace", func(string) []string { return []string{newNamespace("team-a"), newNamespace("team-b")} }),
 	)
-})
+}
 
 // mayCreateDeployments asks the API server.
 func mayCreateDeployments(o *operator, namespace string) bool {
