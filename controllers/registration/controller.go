@@ -58,10 +58,15 @@ type pass struct {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	model := &aiv1.AIModel{}
 	if err := r.Client.Get(ctx, request.NamespacedName, model); apierrors.IsNotFound(err) {
-		r.memory.forget(request.NamespacedName)
-		return ctrl.Result{}, nil
+		return r.follow(ctx, request.NamespacedName)
 	} else if err != nil {
 		return ctrl.Result{}, err
+	}
+	if r.memory.isAnother(request.NamespacedName, model.UID) {
+		// What is in the way of that cleanup is in this one's way too, if they have the entry in common: then it is taken over.
+		if _, err := r.follow(ctx, request.NamespacedName); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	p := &pass{Reconciler: r, model: model, remembered: r.memory.of(request.NamespacedName, model.UID)}
 	if p.remembered.newer(model) {
@@ -79,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	default:
 		result, err = p.keep(ctx)
 	}
+	p.remembered.hold(p.model)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
@@ -118,6 +124,7 @@ func (p *pass) patchFinalizers(ctx context.Context, change func(client.Object, s
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := p.Client.Patch(ctx, p.model, patch); err != nil {
+		p.model = before
 		return fmt.Errorf("patch the finalizers: %w", err)
 	}
 	p.remembered.wrote(p.model)

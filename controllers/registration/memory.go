@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
@@ -36,6 +37,8 @@ type remembered struct {
 	uid types.UID
 	// version is the resource version of the last write.
 	version string
+	// held is the model as it was last, while its finalizer should keep it from going before it is cleaned up.
+	held *aiv1.AIModel
 	// digest is what was registered last; checkedAt when, or when it was tried.
 	digest  string
 	checked time.Time
@@ -58,6 +61,20 @@ func (m *memory) of(name types.NamespacedName, uid types.UID) *remembered {
 	return known
 }
 
+// isAnother says whether what is known is of an earlier incarnation.
+func (m *memory) isAnother(name types.NamespacedName, uid types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.models[name] != nil && m.models[name].uid != uid
+}
+
+// known is what is known of a model of that name, or nil.
+func (m *memory) known(name types.NamespacedName) *remembered {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.models[name]
+}
+
 func (m *memory) forget(name types.NamespacedName) {
 	m.mu.Lock()
 	delete(m.models, name)
@@ -67,10 +84,7 @@ func (m *memory) forget(name types.NamespacedName) {
 
 // hurry ends the pause of a model: what it waits for may have come.
 func (m *memory) hurry(name types.NamespacedName) {
-	m.mu.Lock()
-	known := m.models[name]
-	m.mu.Unlock()
-	if known != nil {
+	if known := m.known(name); known != nil {
 		known.mu.Lock()
 		defer known.mu.Unlock()
 		known.notBefore = time.Time{}
@@ -96,6 +110,14 @@ func (m *memory) unblock(name types.NamespacedName) {
 }
 
 func (k *remembered) wrote(model *aiv1.AIModel) { k.version = model.ResourceVersion }
+
+// hold keeps the model if it has the finalizer and is to stay.
+func (k *remembered) hold(model *aiv1.AIModel) {
+	k.held = nil
+	if model.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(model, aiv1.FinalizerRegistryCleanup) {
+		k.held = model
+	}
+}
 
 // newer says whether the model was written since that copy of it.
 func (k *remembered) newer(model *aiv1.AIModel) bool {
