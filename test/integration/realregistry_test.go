@@ -166,6 +166,19 @@ func describeRealRegistry(start func(testing.TB) *realRegistry) {
 		Expect(entries).To(HaveLen(1), name)
 		return entries[0]
 	}
+	// deletedWhileDown is a model with an entry of that name, whose deletion waits for the registry.
+	deletedWhileDown := func(name string) *aiv1.AIModel {
+		ginkgo.GinkgoHelper()
+		runOperator(operatorSettings{namespaces: []string{namespace}})
+		model := newModel(namespace, "m", registered(func(r *aiv1.Registry) { r.RegisteredName = name }))
+		create(model)
+		expectRegistered(model)
+		target.goDown()
+		ginkgo.DeferCleanup(func() { target.process.Thaw() })
+		Expect(k8s.Delete(suiteCtx, model)).To(Succeed())
+		expectCondition(model, aiv1.ConditionCleanedUp, "False", aiv1.ReasonUnreachable)
+		return model
+	}
 
 	ginkgo.It("has an entry while the model is there, says where it is served, and is as before afterwards", func() {
 		runOperator(operatorSettings{namespaces: []string{namespace}, cluster: "one"})
@@ -199,14 +212,7 @@ func describeRealRegistry(start func(testing.TB) *realRegistry) {
 	})
 
 	ginkgo.It("holds a deletion while it is down, and ends it when it is back", func() {
-		runOperator(operatorSettings{namespaces: []string{namespace}})
-		model := newModel(namespace, "m", registered(func(r *aiv1.Registry) { r.RegisteredName = "down" }))
-		create(model)
-		expectRegistered(model)
-		target.goDown()
-		ginkgo.DeferCleanup(func() { target.process.Thaw() })
-		Expect(k8s.Delete(suiteCtx, model)).To(Succeed())
-		expectCondition(model, aiv1.ConditionCleanedUp, "False", aiv1.ReasonUnreachable)
+		model := deletedWhileDown("down")
 		of := newRegistry(namespace, "main")
 		Eventually(func(g Gomega) {
 			g.Expect(refresh(of)).To(Succeed())
@@ -219,14 +225,7 @@ func describeRealRegistry(start func(testing.TB) *realRegistry) {
 	})
 
 	ginkgo.It("lets a model go that gives up its entry while the registry is down", func() {
-		runOperator(operatorSettings{namespaces: []string{namespace}})
-		model := newModel(namespace, "m", registered(func(r *aiv1.Registry) { r.RegisteredName = "left" }))
-		create(model)
-		expectRegistered(model)
-		target.goDown()
-		ginkgo.DeferCleanup(func() { target.process.Thaw() })
-		Expect(k8s.Delete(suiteCtx, model)).To(Succeed())
-		expectCondition(model, aiv1.ConditionCleanedUp, "False", aiv1.ReasonUnreachable)
+		model := deletedWhileDown("left")
 		edit(model, func() { model.Annotations = map[string]string{aiv1.AnnotationSkipRegistryCleanup: "it moved"} })
 		expectGone(model)
 		target.comeBack()

@@ -3,9 +3,7 @@ package main
 import (
 	"archive/tar"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -17,7 +15,6 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
 // TestDockerfilesGiveTheSameImages builds every Dockerfile with buildah and holds that the image has the same files, with the
@@ -166,25 +163,13 @@ func imageOf(t *testing.T, folder string) v1.Image {
 // filesOf tells kind, owner, mode and content of each file of an image.
 func filesOf(t *testing.T, image v1.Image) map[string]string {
 	t.Helper()
-	stream := mutate.Extract(image)
-	defer stream.Close() //nolint:errcheck // it was only read
 	files := map[string]string{}
-	archive := tar.NewReader(stream)
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.New()
-		if _, err := io.Copy(sum, archive); err != nil {
-			t.Fatal(err)
-		}
+	eachFile(t, image, func(header *tar.Header, data []byte) {
+		sum := sha256.Sum256(data)
 		name := strings.Trim(header.Name, "/")
-		files[name] = fmt.Sprintf("%c %d:%d %o %x", header.Typeflag, header.Uid, header.Gid, header.Mode&0o7777, sum.Sum(nil)[:8])
-	}
+		files[name] = fmt.Sprintf("%c %d:%d %o %x", header.Typeflag, header.Uid, header.Gid, header.Mode&0o7777, sum[:8])
+	})
+	return files
 }
 
 func compareFiles(t *testing.T, want, got map[string]string) {

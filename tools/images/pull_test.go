@@ -49,26 +49,35 @@ func pull(t *testing.T, reference string) v1.Image {
 // unpack reads all files of an image, by name. Folders have none of data.
 func unpack(t *testing.T, image v1.Image) map[string][]byte {
 	t.Helper()
+	files := map[string][]byte{}
+	eachFile(t, image, func(header *tar.Header, data []byte) {
+		if header.Uid != 0 || header.Gid != 0 || header.Mode&0o022 != 0 {
+			t.Errorf("%s: owner %d:%d, mode %o", header.Name, header.Uid, header.Gid, header.Mode)
+		}
+		files[header.Name] = data
+	})
+	return files
+}
+
+// eachFile reads an image from its first file to its last.
+func eachFile(t *testing.T, image v1.Image, use func(header *tar.Header, data []byte)) {
+	t.Helper()
 	stream := mutate.Extract(image)
 	defer stream.Close() //nolint:errcheck // it was only read
-	files := map[string][]byte{}
 	archive := tar.NewReader(stream)
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return files
+			return
 		}
 		if err != nil {
 			t.Fatal(err)
-		}
-		if header.Uid != 0 || header.Gid != 0 || header.Mode&0o022 != 0 {
-			t.Errorf("%s: owner %d:%d, mode %o", header.Name, header.Uid, header.Gid, header.Mode)
 		}
 		data, err := io.ReadAll(archive)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[header.Name] = data
+		use(header, data)
 	}
 }
 
