@@ -57,6 +57,16 @@ func expectRegistered(models ...*aiv1.AIModel) {
 	}
 }
 
+// expectNothingPrevious waits until no earlier entry of a model is still to be cleaned up. What is still to be cleaned up follows
+// the policy of the moment.
+func expectNothingPrevious(model *aiv1.AIModel) {
+	ginkgo.GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Expect(refresh(model)).To(Succeed())
+		g.Expect(model.Status.Registry.Previous).To(BeEmpty())
+	}).Should(Succeed())
+}
+
 // freeRegistrations takes the finalizers off what a spec leaves, since the operator that would do so has ended with it.
 func freeRegistrations(namespace string) {
 	for _, list := range []client.ObjectList{&aiv1.AIModelList{}, &v1alpha1.ModelRegistryList{}} {
@@ -109,6 +119,7 @@ var _ = ginkgo.Describe("Model registries", ginkgo.Ordered, ginkgo.ContinueOnFai
 		}).Should(Succeed())
 		expectReady(model)
 		expectConsistent(model)
+		expectQuiet(o)
 
 		o.requests.forget()
 		_, _, calls := fake.counts()
@@ -139,6 +150,7 @@ var _ = ginkgo.Describe("Model registries", ginkgo.Ordered, ginkgo.ContinueOnFai
 		})
 		Eventually(fake.names).Should(ConsistOf("sentiment:2", "other:2"))
 		Eventually(func() map[string]string { return fake.entry("sentiment:2").tags }).Should(HaveKeyWithValue(registry.MarkState, registry.StateArchived))
+		expectNothingPrevious(model)
 		edit(model, func() { model.Spec.Registry.DeletionPolicy = aiv1.DeletionDelete })
 		expectRegistered(model)
 
