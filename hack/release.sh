@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a release: make release VERSION=1.2.3 [PUBLISH=1] [SIGNING_KEY=FILE] [REMOTE=origin] [IMAGE_MIRROR=HOST]
+# Makes a release: make release VERSION=1.2.3 [PUBLISH=1] [SIGNING_KEY=FILE] [REMOTE=origin] [IMAGE_MIRROR=HOST] [PLUGIN_URL=URL]
 #
 # It works in a clone of the last commit, so the working tree stays as it is, and leaves everything in dist/release/. Without
 # PUBLISH=1 nothing leaves this machine; what would be pushed is printed. docs/release.md tells the whole.
@@ -90,6 +90,9 @@ build() {
 	say "Manifests and chart"
 	make installer IMG="$pinned"
 	make chart
+	say "The kubectl plugin"
+	make plugin-dist
+	files_url=$(make -s show-PLUGIN_URL)
 }
 
 collect() {
@@ -97,6 +100,7 @@ collect() {
 	rm -rf "$out"
 	mkdir -p "$out"
 	cp dist/install.yaml dist/catalog/aimodel-operator/catalog.yaml dist/aimodel-operator-"$version".tgz dist/images/*.spdx.json "$out/"
+	cp dist/plugin/*.tar.gz dist/plugin/aimodel.yaml "$out/" # their checksums are among those of all files, below
 	notes "$version" >"$out/notes.md"
 	bin/images list -base "$base" -version "$version" -out dist/images -digests >"$out/images.txt"
 	cp -R dist/images "$out/images"
@@ -124,6 +128,7 @@ publish() {
 		cat "$out/images.txt"
 		echo "oci://$(dirname "$base")/charts/aimodel-operator:$version"
 		echo "the commit $(git rev-parse --short HEAD) and the tag $tag to $remote ($(git -C "$root" remote get-url "$remote" 2>/dev/null || echo "which is not set"))"
+		uploads "After that, upload"
 		return
 	fi
 	say "Publishing"
@@ -132,6 +137,13 @@ publish() {
 	local branch
 	branch=$(git rev-parse --abbrev-ref HEAD)
 	git push --atomic "$(git -C "$root" remote get-url "$remote")" "HEAD:refs/heads/$branch" "refs/tags/$tag"
+	uploads "Now upload"
+}
+
+# uploads prints what no push brings anywhere: the files, and first those that the Krew manifest says are at an address.
+uploads() {
+	echo "$1 the files of dist/release to $files_url, where Krew is going to look for these:"
+	(cd "$out" && grep '\.tar\.gz$' checksums.txt)
 }
 
 main() {

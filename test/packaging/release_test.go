@@ -2,6 +2,8 @@ package packaging
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -196,14 +198,17 @@ func TestRelease(t *testing.T) {
 		base, mirror = registry+"/team/op", registry
 		pushRuntimeImages(t, registry)
 	}
-	env := []string{"VERSION=9.9.9", "IMAGE_TAG_BASE=" + base, "IMAGE_MIRROR=" + mirror, "PLATFORMS=linux/" + runtime.GOARCH, "SIGNING_KEY=" + filepath.Join(keys, "key")}
+	env := []string{"VERSION=9.9.9", "IMAGE_TAG_BASE=" + base, "IMAGE_MIRROR=" + mirror, "SIGNING_KEY=" + filepath.Join(keys, "key"),
+		// One platform each: compiling for all takes minutes.
+		"PLATFORMS=linux/" + runtime.GOARCH, "PLUGIN_PLATFORMS=linux/" + runtime.GOARCH, "PLUGIN_URL=" + pluginURL}
 
 	head := must(t, folder, "git", "rev-parse", "HEAD")
 	out, err := shell(t, folder, env, "hack/release.sh")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	contains(t, "the dry run", out, "This was a dry run", base+":9.9.9@sha256:", "the tag v9.9.9 to origin ("+remote+")")
+	contains(t, "the dry run", out, "This was a dry run", base+":9.9.9@sha256:", "the tag v9.9.9 to origin ("+remote+")",
+		"After that, upload the files of dist/release to "+pluginURL+",", "  "+pluginArchive+"\n")
 	if now := must(t, folder, "git", "status", "--porcelain", "--untracked-files=no"); now != "" || must(t, folder, "git", "rev-parse", "HEAD") != head {
 		t.Errorf("the dry run changed the repository: %s", now)
 	}
@@ -211,6 +216,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the dry run pushed %s", refs)
 	}
 	checkRelease(t, filepath.Join(folder, "dist/release"), base, filepath.Join(keys, "key.pub"))
+	checkPlugin(t, filepath.Join(folder, "dist/release"))
 	if registry == "" {
 		t.Log("docker-registry is not installed: publishing is not tested here")
 		return
@@ -286,7 +292,8 @@ func checkRelease(t *testing.T, folder, base, publicKey string) {
 		t.Errorf("the signature fits other files too: %s", out)
 	}
 	contains(t, "what is checked", must(t, folder, "sha256sum", "--check", "checksums.txt"),
-		"install.yaml: OK", "catalog.yaml: OK", "aimodel-operator-9.9.9.tgz: OK", "images.txt: OK", "notes.md: OK", ".spdx.json: OK")
+		"install.yaml: OK", "catalog.yaml: OK", "aimodel-operator-9.9.9.tgz: OK", "images.txt: OK", "notes.md: OK", ".spdx.json: OK",
+		pluginArchive+": OK", "aimodel.yaml: OK")
 
 	images := read(t, folder, "images.txt")
 	_, digest, _ := strings.Cut(strings.Split(images, "\n")[0], "@")
@@ -303,6 +310,24 @@ func checkRelease(t *testing.T, folder, base, publicKey string) {
 	if found, err := filepath.Glob(filepath.Join(folder, "images/*/oci-layout")); err != nil || len(found) == 0 {
 		t.Errorf("there is no OCI layout in images/: %v", err)
 	}
+}
+
+// pluginURL is where the files of the release are said to be, and pluginArchive that of them which this machine can run.
+const (
+	pluginURL     = "https://downloads.example.com/v9.9.9"
+	pluginArchive = "kubectl-aimodel_9.9.9_linux_" + runtime.GOARCH + ".tar.gz"
+)
+
+// checkPlugin checks what Krew installs of a release: the manifest names the archives of all platforms that were built, with the
+// checksums they have, and the program in the archive is that of the release.
+func checkPlugin(t *testing.T, folder string) {
+	t.Helper()
+	sum := sha256.Sum256([]byte(read(t, folder, pluginArchive)))
+	contains(t, "the Krew manifest", read(t, folder, "aimodel.yaml"), "version: v9.9.9\n",
+		"sha256: "+hex.EncodeToString(sum[:])+"\n", "uri: "+pluginURL+"/"+pluginArchive+"\n")
+	unpacked := t.TempDir()
+	must(t, folder, "tar", "-xzf", pluginArchive, "-C", unpacked)
+	contains(t, "the plugin's version", must(t, unpacked, "./kubectl-aimodel", "version", "--client"), "9.9.9")
 }
 
 // startRegistry starts Docker's registry and returns its address; nothing where it is not installed.
