@@ -49,6 +49,9 @@ func registeredNote(status *aiv1.RegistryStatus) string {
 }
 
 // givenUpEvent tells that entries stay in a registry that were to be taken out of it.
-func givenUpEvent(recorder events.EventRecorder, model *aiv1.AIModel, reason, why string) {
-	serving.Send(recorder, model, serving.Event{Type: corev1.EventTypeWarning, Reason: reason, Action: actionCleanUp, Note: why})
+func givenUpEvent(recorder events.EventRecorder, model *aiv1.AIModel, left leftover) {
+	serving.Send(recorder, model, serving.Event{
+		Type: corev1.EventTypeWarning, Reason: left.ending.reason, Action: actionCleanUp,
+		Note: left.ending.message + ": " + names(left.entries) + " stays as it is",
+	})
 }

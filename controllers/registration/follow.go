@@ -30,19 +30,15 @@ func (r *Reconciler) follow(ctx context.Context, name types.NamespacedName) (ctr
 		now := metav1.Now()
 		p.model.DeletionTimestamp = &now
 	}
-	left, hurdle, err := p.cleanAll(ctx, p.recordsToFinish())
-	if err != nil {
+	left, err := p.cleanUp(ctx, p.recordsToFinish(), p.model.DeletionTimestamp.Time)
+	switch {
+	case err != nil:
 		return ctrl.Result{}, err
-	}
-	if len(left) > 0 {
-		givenUp, err := p.givesUp(ctx, hurdle, p.model.DeletionTimestamp.Time)
-		if err != nil {
-			return ctrl.Result{}, err
-		}
-		if givenUp.reason == "" {
-			return ctrl.Result{RequeueAfter: hurdle.retry}, nil
-		}
-		log.FromContext(ctx).Info("A model is gone, and its entry in a registry stays", "entries", names(left), "reason", givenUp.message)
+	case left.ending != nil:
+		log.FromContext(ctx).Info("A model is gone, and its entry in a registry stays",
+			"entries", names(left.entries), "reason", left.ending.message)
+	case len(left.entries) > 0:
+		return ctrl.Result{RequeueAfter: left.hurdle.retry}, nil
 	}
 	r.memory.forget(name)
 	return ctrl.Result{}, nil

@@ -100,3 +100,31 @@ func TestAModelThatIsDeletedAsItShouldIsCleanedUpOnce(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestTheCleanupAfterAModelThatWentIsGivenUpAsThatOfOneThatWaitsIs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*aiv1.AIModel)
+		calls  []string
+	}{
+		"after its time": {longAgo(aiv1.CleanupOrphan), []string{"register", "Delete"}},
+		"when asked": {func(m *aiv1.AIModel) {
+			m.Annotations = map[string]string{aiv1.AnnotationSkipRegistryCleanup: "it burnt"}
+		}, []string{"register"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model := newModel("m", tc.change)
+			w := newWorld(t, newRegistry(), model)
+			w.reconcile(model)
+			w.vanish(model)
+			w.registry.wanted = []error{errDown}
+			for range 2 {
+				if got := w.reconcile(model).RequeueAfter; got != 0 {
+					t.Errorf("it is tried again after %s", got)
+				}
+			}
+			if diff := cmp.Diff(tc.calls, w.registry.calls); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
