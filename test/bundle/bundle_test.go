@@ -126,39 +126,6 @@ func TestScorecard(t *testing.T) {
 	}
 }
 
-// TestCatalogWithAnUpgrade validates a catalog in which this version replaces another, which is this one under an older number.
-func TestCatalogWithAnUpgrade(t *testing.T) {
-	rendered, err := tool(t, "opm", "render", "./bundle", "-o", "yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, version, found := strings.Cut(rendered, "\nname: aimodel-operator.v")
-	version, _, _ = strings.Cut(version, "\n")
-	if !found || version == "" {
-		t.Fatalf("the bundle has no version:\n%s", rendered)
-	}
-	older := strings.ReplaceAll(rendered, version, "0.0.1")
-	catalog := func(replaces string) string {
-		t.Helper()
-		dir := t.TempDir()
-		text := "schema: olm.package\nname: aimodel-operator\ndefaultChannel: stable\n---\n" +
-			"schema: olm.channel\npackage: aimodel-operator\nname: stable\nentries:\n" +
-			"- name: aimodel-operator.v0.0.1\n- name: aimodel-operator.v" + version + "\n  replaces: " + replaces + "\n" +
-			older + "\n" + rendered
-		if err := os.WriteFile(filepath.Join(dir, "catalog.yaml"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
-	if out, err := tool(t, "opm", "validate", catalog("aimodel-operator.v0.0.1")); err != nil {
-		t.Errorf("the upgrade is refused: %v %s", err, out)
-	}
-	// Nothing leads from 0.0.1 to the head of the channel then.
-	if _, err := tool(t, "opm", "validate", catalog("aimodel-operator.v0.0.0")); err == nil {
-		t.Error("a channel with two heads is accepted")
-	}
-}
-
 // TestTheCatalogOfTheBundle holds that the catalog offers the bundle in the channels that it names, to those who have any older
 // version.
 func TestTheCatalogOfTheBundle(t *testing.T) {

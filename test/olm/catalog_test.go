@@ -9,39 +9,80 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
-
-	"github.com/aimodel-operator/aimodel-operator/test/process"
 )
 
 const (
 	packageName = "aimodel-operator"
-	channel     = "stable"
-	// earlier is the version that the upgrade starts from. It is below every release.
-	earlier = "0.0.1"
-	catalog = "models"
+	catalog     = "models"
+
+	// first is the version of the oldest installation. It is below every release, as is second, which stands for the version
+	// before the bundle under test where that replaces none.
+	first, second = "0.0.1", "0.0.2"
 )
 
-// bundle is a folder with manifests and metadata, and the name and version of its ClusterServiceVersion.
-type bundle struct{ folder, name, version string }
+// bundle is a folder with manifests and metadata, and what they say.
+type bundle struct {
+	folder, name, version string
+	// channels are those that it is for, the default one first.
+	channels []string
+}
 
-// currentBundle is the bundle under test.
-func currentBundle() bundle {
+// makeBundles makes the bundles of three versions, each of which replaces the one before it. The last is the bundle under test. The
+// others are the same under other numbers: what differs between versions is tested elsewhere.
+func makeBundles() {
 	ginkgo.GinkgoHelper()
 	folder := os.Getenv("OLM_BUNDLE")
 	if folder == "" {
 		folder = "../../bundle"
 	}
-	return readBundle(folder)
+	given := readBundle(folder)
+	replaced := second
+	if name := text(decode(csvFile(folder))[0], "spec", "replaces"); name != "" {
+		replaced = strings.TrimPrefix(name, packageName+".v")
+	}
+	oldest = versionOf(given, first, "")
+	previous = versionOf(given, replaced, oldest.name)
+	current = versionOf(given, given.version, previous.name)
 }
 
 func readBundle(folder string) bundle {
 	ginkgo.GinkgoHelper()
 	csv := decode(csvFile(folder))[0]
-	version, _, _ := unstructured.NestedString(csv.Object, "spec", "version")
+	version := text(csv, "spec", "version")
 	Expect(csv.GetName()).To(Equal(packageName + ".v" + version))
-	return bundle{folder: folder, name: csv.GetName(), version: version}
+	metadata := decode(filepath.Join(folder, "metadata", "annotations.yaml"))[0]
+	annotation := func(name string) string {
+		return text(metadata, "annotations", "operators.operatorframework.io.bundle."+name)
+	}
+	channels := []string{annotation("channel.default.v1")}
+	for _, channel := range strings.Split(annotation("channels.v1"), ",") {
+		if channel != channels[0] {
+			channels = append(channels, channel)
+		}
+	}
+	return bundle{folder: folder, name: csv.GetName(), version: version, channels: channels}
+}
+
+// versionOf is a bundle as another version.
+func versionOf(b bundle, version, replaces string) bundle {
+	ginkgo.GinkgoHelper()
+	folder := filepath.Join(scratch, "bundle-"+version)
+	Expect(os.CopyFS(folder, os.DirFS(b.folder))).To(Succeed())
+	file := csvFile(folder)
+	csv := decode(file)[0]
+	csv.SetName(packageName + ".v" + version)
+	Expect(unstructured.SetNestedField(csv.Object, version, "spec", "version")).To(Succeed())
+	unstructured.RemoveNestedField(csv.Object, "spec", "replaces")
+	if replaces != "" {
+		Expect(unstructured.SetNestedField(csv.Object, replaces, "spec", "replaces")).To(Succeed())
+	}
+	data, err := yaml.Marshal(csv.Object)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
+	return readBundle(folder)
 }
 
 func csvFile(folder string) string {
@@ -52,71 +93,33 @@ func csvFile(folder string) string {
 	return files[0]
 }
 
-// earlierBundle is the bundle under test under an earlier version: same sources, other name.
-func earlierBundle(current bundle) bundle {
+// publish shows the cluster the catalog that a release of the bundle ships, in the place of the one that was there. It is made by
+// the script that makes it for a release, so the way from one version to another is the one that users go. The objects of the
+// bundle stand in it, so that no image has to be pulled and no pod has to unpack it.
+func publish(b bundle) {
 	ginkgo.GinkgoHelper()
-	folder := filepath.Join(ginkgo.GinkgoT().TempDir(), "bundle")
-	Expect(os.CopyFS(folder, os.DirFS(current.folder))).To(Succeed())
-	file := csvFile(folder)
-	csv := decode(file)[0]
-	csv.SetName(packageName + ".v" + earlier)
-	Expect(unstructured.SetNestedField(csv.Object, earlier, "spec", "version")).To(Succeed())
-	for _, field := range []string{"replaces", "skips", "skipRange"} {
-		unstructured.RemoveNestedField(csv.Object, "spec", field)
-	}
-	data, err := yaml.Marshal(csv.Object)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(os.WriteFile(file, data, 0o600)).To(Succeed())
-	return readBundle(folder)
-}
+	folder := filepath.Join(scratch, "catalog-"+b.version)
+	output, err := exec.CommandContext(suiteCtx, "../../hack/catalog.sh", "inline", b.folder, folder).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(output))
 
-// serveCatalog serves bundles, each of which replaces the one before it, as a catalog of the cluster.
-func serveCatalog(bundles ...bundle) {
-	ginkgo.GinkgoHelper()
-	opm, err := process.Binary("opm")
-	Expect(err).NotTo(HaveOccurred())
-	entries := make([]any, 0, len(bundles))
-	content := &strings.Builder{}
-	for i, b := range bundles {
-		entry := map[string]any{"name": b.name}
-		if i > 0 {
-			entry["replaces"] = bundles[i-1].name
-		}
-		entries = append(entries, entry)
-		// A folder, unlike an image, is rendered with its objects inside, so that no pod has to unpack it.
-		command := exec.CommandContext(suiteCtx, opm, "render", b.folder, "-o", "yaml")
-		command.Stderr = ginkgo.GinkgoWriter
-		rendered, err := command.Output()
-		Expect(err).NotTo(HaveOccurred())
-		content.WriteString("---\n" + strings.TrimPrefix(string(rendered), "---\n"))
-	}
-	for _, blob := range []map[string]any{
-		{"schema": "olm.package", "name": packageName, "defaultChannel": channel},
-		{"schema": "olm.channel", "package": packageName, "name": channel, "entries": entries},
-	} {
-		data, err := yaml.Marshal(blob)
-		Expect(err).NotTo(HaveOccurred())
-		content.WriteString("---\n" + string(data))
-	}
-	folder := filepath.Join(ginkgo.GinkgoT().TempDir(), "catalog")
-	Expect(os.MkdirAll(folder, 0o700)).To(Succeed())
-	Expect(os.WriteFile(filepath.Join(folder, "catalog.yaml"), []byte(content.String()), 0o600)).To(Succeed())
-
-	address, err := process.FreeAddress(suiteCtx)
-	Expect(err).NotTo(HaveOccurred())
+	address := freeAddress()
 	_, port, err := net.SplitHostPort(address)
 	Expect(err).NotTo(HaveOccurred())
 	server := run("opm", nil, "serve", folder, "--port", port, "--pprof-addr", "",
-		"--cache-dir", filepath.Join(ginkgo.GinkgoT().TempDir(), "cache"), "--cache-enforce-integrity=false")
+		"--cache-dir", filepath.Join(scratch, "cache-"+port), "--cache-enforce-integrity=false")
 
 	source := lifecycleObject("CatalogSource", olmNamespace, catalog)
 	source.Object["spec"] = map[string]any{"sourceType": "grpc", "address": address, "displayName": "Models", "publisher": "The tests"}
-	create(source)
+	if err := k8s.Create(suiteCtx, source.DeepCopy()); !apierrors.IsAlreadyExists(err) {
+		Expect(err).NotTo(HaveOccurred())
+	}
+	edit(source, func() { Expect(unstructured.SetNestedField(source.Object, address, "spec", "address")).To(Succeed()) })
 	Eventually(func(g Gomega) {
 		if err := server.Running(); err != nil {
 			ginkgo.Fail(err.Error())
 		}
 		g.Expect(refresh(source)).To(Succeed())
+		g.Expect(text(source, "status", "connectionState", "address")).To(Equal(address))
 		g.Expect(text(source, "status", "connectionState", "lastObservedState")).To(Equal("READY"))
 	}).WithTimeout(managed).Should(Succeed())
 }

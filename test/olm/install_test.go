@@ -12,6 +12,8 @@ type installation struct {
 	namespace string
 	// targets are the namespaces to work in. None means all.
 	targets []string
+	// channel is that of the Subscription. Empty means the default one.
+	channel string
 	// proxy is the address of one that the Subscription gives the operator, or empty.
 	proxy string
 }
@@ -29,6 +31,10 @@ func (i *installation) subscribe(start bundle) {
 		spec["targetNamespaces"] = targets
 	}
 	group.Object["spec"] = spec
+	channel := i.channel
+	if channel == "" {
+		channel = start.channels[0]
+	}
 	subscription := i.subscription()
 	subscription.Object["spec"] = map[string]any{
 		"source": catalog, "sourceNamespace": olmNamespace, "name": packageName, "channel": channel,
@@ -56,6 +62,13 @@ func (i *installation) condition(b bundle) *unstructured.Unstructured {
 // approve waits until the Lifecycle Manager offers a version, and accepts it.
 func (i *installation) approve(b bundle) {
 	ginkgo.GinkgoHelper()
+	plan := i.offered(b)
+	edit(plan, func() { Expect(unstructured.SetNestedField(plan.Object, true, "spec", "approved")).To(Succeed()) })
+}
+
+// offered waits until the Lifecycle Manager has a plan for a version that can be approved.
+func (i *installation) offered(b bundle) (found *unstructured.Unstructured) {
+	ginkgo.GinkgoHelper()
 	Eventually(func(g Gomega) {
 		plans := lifecycleList("InstallPlan")
 		g.Expect(k8s.List(suiteCtx, plans, client.InNamespace(i.namespace))).To(Succeed())
@@ -67,8 +80,7 @@ func (i *installation) approve(b bundle) {
 			}
 			// Approved any sooner, it would never get a status, and another would be made.
 			g.Expect(text(plan, "status", "phase")).To(Equal("RequiresApproval"))
-			g.Expect(unstructured.SetNestedField(plan.Object, true, "spec", "approved")).To(Succeed())
-			g.Expect(k8s.Update(suiteCtx, plan)).To(Succeed())
+			found = plan
 			return
 		}
 		subscription := i.subscription()
@@ -77,6 +89,7 @@ func (i *installation) approve(b bundle) {
 		conditions, _, _ := unstructured.NestedSlice(subscription.Object, "status", "conditions")
 		g.Expect(plans.Items).NotTo(BeEmpty(), "there is no plan for %s yet; the Subscription says %v", b.name, conditions)
 	}).WithTimeout(managed).Should(Succeed())
+	return found
 }
 
 // expectSucceeded waits until a version is installed.
@@ -104,6 +117,18 @@ func (i *installation) expectPhase(b bundle, phase, reason string) {
 		g.Expect(text(csv, "status", "phase")).To(Equal(phase), story)
 		g.Expect(text(csv, "status", "reason")).To(Equal(reason), story)
 	}).WithTimeout(managed).Should(Succeed())
+}
+
+// expectReplaced waits until a version that another one took the place of is gone.
+func (i *installation) expectReplaced(old, by bundle) {
+	ginkgo.GinkgoHelper()
+	successor := i.csv(by)
+	Expect(refresh(successor)).To(Succeed())
+	Expect(text(successor, "spec", "replaces")).To(Equal(old.name))
+	Eventually(func() error { return refresh(i.csv(old)) }).WithTimeout(managed).Should(MatchError(ContainSubstring("not found")))
+	versions := lifecycleList("ClusterServiceVersion")
+	Expect(k8s.List(suiteCtx, versions, client.InNamespace(i.namespace))).To(Succeed())
+	Expect(versions.Items).To(HaveLen(1))
 }
 
 // uninstall does what the documentation says: it deletes the Subscription and the ClusterServiceVersion.

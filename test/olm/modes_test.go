@@ -12,6 +12,27 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
 
+// specifyChannels upgrades to the next version in the channels beside the default one, which the other specs use.
+func specifyChannels() {
+	ginkgo.It("is upgraded from the version before in each channel that it is for", func() {
+		for _, channel := range current.channels[1:] {
+			home := newNamespace(channel)
+			i := &installation{namespace: home, targets: []string{home}, channel: channel}
+			publish(previous)
+			i.subscribe(previous)
+			i.approve(previous)
+			i.expectSucceeded(previous)
+			publish(current)
+			i.approve(current)
+			i.expectSucceeded(current)
+			i.expectReplaced(previous, current)
+			i.uninstall(current)
+			remove(lifecycleObject("OperatorGroup", home, packageName))
+			remove(namespaceOf(home))
+		}
+	})
+}
+
 // specifyInstallModes installs for each mode anew, one after the other: two installations that provide the same API for the same
 // namespace exclude each other.
 func specifyInstallModes() {

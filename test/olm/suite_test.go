@@ -1,5 +1,6 @@
 // Package olm installs the operator from its bundle the way the Operator Lifecycle Manager does, with that manager's own two
-// operators as local processes: a catalog is served, a Subscription asks for the package, and what comes of it is looked at.
+// operators as local processes: the catalog of a release is served, a Subscription asks for the package, and what comes of it is
+// looked at.
 // Nodes are simulated, so the pod that the Deployment of the operator gets runs nothing: the suite runs bin/manager in its
 // place, with the pod's arguments, variables and files, among them a token of its service account, and so with no permission but
 // those that the bundle brings.
@@ -58,8 +59,8 @@ var (
 	k8s client.Client
 	// logs is the folder of what the processes say, and scratch one that lasts as long as the suite.
 	logs, scratch string
-	// current is the bundle under test, and previous what it replaces.
-	current, previous bundle
+	// current is the bundle under test, previous what it replaces, and oldest what that replaces.
+	current, previous, oldest bundle
 )
 
 func TestOLM(t *testing.T) {
@@ -102,10 +103,8 @@ var _ = ginkgo.BeforeSuite(func() {
 	k8s, err = client.New(kube.Config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
+	makeBundles()
 	startLifecycleManager()
-	current = currentBundle()
-	previous = earlierBundle(current)
-	serveCatalog(previous, current)
 })
 
 // startLifecycleManager installs the definitions of the Lifecycle Manager and runs its two operators.
