@@ -84,7 +84,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, flag := range []string{"metrics-bind-address", "metrics-secure", "metrics-cert-dir", "health-probe-bind-address", "leader-elect",
-		"leader-elect-namespace", "watch-namespaces", "workers", "kube-api-qps", "kube-api-burst", "shutdown-timeout",
+		"leader-elect-namespace", "leader-elect-lease-duration", "watch-namespaces", "workers", "kube-api-qps", "kube-api-burst", "shutdown-timeout",
 		"log-format", "log-level", "version", "kubeconfig"} {
 		if !strings.Contains(help, "  -"+flag) {
 			t.Errorf("--help does not name --%s", flag)

@@ -130,6 +130,7 @@ func managerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
 	if options.MetricsSecure {
 		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
+	lease := leaseTimes(options.LeaseDuration)
 	return ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cacheOptions(options.Namespaces),
@@ -139,9 +140,21 @@ func managerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       options.LeaderElectNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease.duration,
+		RenewDeadline:                 &lease.renewal,
+		RetryPeriod:                   &lease.retry,
 		GracefulShutdownTimeout:       ptr.To(options.ShutdownTimeout),
 		Controller:                    config.Controller{MaxConcurrentReconciles: options.Workers},
 	}
+}
+
+// lease is how long a leader may be silent, how long it tries to renew, and how often.
+type lease struct{ duration, renewal, retry time.Duration }
+
+// leaseTimes makes sure that a leader ends before another takes over. One that cannot reach the API server notices after a pause and a
+// renewal, and then tries to give the lease back, which may take as long as a renewal.
+func leaseTimes(duration time.Duration) lease {
+	return lease{duration: duration, renewal: duration * 2 / 5, retry: duration / 15}
 }
 
 func addControllers(mgr manager.Manager, options Options, recorder *recorder, settings registration.Settings, seams Seams) error {

@@ -31,6 +31,8 @@ type Options struct {
 	LeaderElect bool
 	// LeaderElectNamespace holds the lease. Empty means the operator's own namespace.
 	LeaderElectNamespace string
+	// LeaseDuration is after how long without a word from the leader another replica takes over. The leader ends before.
+	LeaseDuration time.Duration
 	// Namespaces are the namespaces to work in. Empty means all.
 	Namespaces []string
 	// Workers is how many objects of one kind are reconciled at once.
@@ -59,6 +61,7 @@ func Defaults() Options {
 		MetricsSecure:   true,
 		ProbeAddress:    ":8081",
 		LeaderElect:     true,
+		LeaseDuration:   30 * time.Second,
 		Workers:         16,
 		QPS:             500,
 		Burst:           1000,
@@ -86,6 +89,8 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas work at a time")
 	flags.StringVar(&o.LeaderElectNamespace, "leader-elect-namespace", o.LeaderElectNamespace,
 		"`namespace` of the lease; by default the operator's own")
+	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration,
+		"after how long without a word from the leader another replica takes over; a leader that cannot reach the API server ends before that")
 	const namespaces = "comma-separated `namespaces` to work in; by default those of WATCH_NAMESPACE, or else all"
 	flags.Func("watch-namespaces", namespaces, func(value string) error {
 		o.Namespaces = splitNamespaces(value)
@@ -124,6 +129,9 @@ func (o *Options) Validate() error {
 	if o.Burst < 1 {
 		return fmt.Errorf("--kube-api-burst must be at least 1, not %d", o.Burst)
 	}
+	if o.LeaseDuration < shortestLease {
+		return fmt.Errorf("--leader-elect-lease-duration must be at least %s, not %s", shortestLease, o.LeaseDuration)
+	}
 	if err := o.validateRegistries(); err != nil {
 		return err
 	}
@@ -156,6 +164,9 @@ func (o *Options) validateRegistries() error {
 	}
 	return nil
 }
+
+// shortestLease still leaves a second between two tries to renew it.
+const shortestLease = 15 * time.Second
 
 // maxClusterID is what every registry can store.
 const maxClusterID = 128

@@ -23,9 +23,11 @@ func TestValidate(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"the defaults":        {func(*Options) {}, ""},
-		"two namespaces":      {func(o *Options) { o.Namespaces = []string{"team-a", "team-b"} }, ""},
-		"no workers":          {func(o *Options) { o.Workers = 0 }, "--workers must be at least 1, not 0"},
+		"the defaults":   {func(*Options) {}, ""},
+		"two namespaces": {func(o *Options) { o.Namespaces = []string{"team-a", "team-b"} }, ""},
+		"no workers":     {func(o *Options) { o.Workers = 0 }, "--workers must be at least 1, not 0"},
+		"a lease that hardly lasts": {func(o *Options) { o.LeaseDuration = 5 * time.Second },
+			"--leader-elect-lease-duration must be at least 15s, not 5s"},
 		"no requests":         {func(o *Options) { o.QPS = 0 }, "--kube-api-qps must be above 0, not 0"},
 		"fewer than none":     {func(o *Options) { o.QPS = -1.5 }, "--kube-api-qps must be above 0, not -1.5"},
 		"no requests at once": {func(o *Options) { o.Burst = 0 }, "--kube-api-burst must be at least 1, not 0"},
@@ -57,11 +59,11 @@ func TestFlags(t *testing.T) {
 		"none": {want: func(*Options) {}},
 		"all": {
 			args: []string{"--metrics-bind-address=0", "--metrics-secure=false", "--metrics-cert-dir=/certs", "--health-probe-bind-address=:1",
-				"--leader-elect=false", "--leader-elect-namespace=ops", "--watch-namespaces= a, b ,,c", "--workers=2", "--kube-api-qps=1.5",
+				"--leader-elect=false", "--leader-elect-namespace=ops", "--leader-elect-lease-duration=1m", "--watch-namespaces= a, b ,,c", "--workers=2", "--kube-api-qps=1.5",
 				"--kube-api-burst=3", "--shutdown-timeout=5s", "--cluster-id=c1", "--default-model-registry=a/main", "--registry-workers=3",
 				"--registry-check-interval=5m"},
 			want: func(o *Options) {
-				*o = Options{MetricsAddress: "0", MetricsCertDir: "/certs", ProbeAddress: ":1", LeaderElectNamespace: "ops",
+				*o = Options{MetricsAddress: "0", MetricsCertDir: "/certs", ProbeAddress: ":1", LeaderElectNamespace: "ops", LeaseDuration: time.Minute,
 					Namespaces: []string{"a", "b", "c"}, Workers: 2, QPS: 1.5, Burst: 3, ShutdownTimeout: 5 * time.Second,
 					ClusterID: "c1", DefaultRegistry: types.NamespacedName{Namespace: "a", Name: "main"}, RegistryWorkers: 3,
 					RegistryCheckInterval: 5 * time.Minute}
@@ -215,6 +217,13 @@ func TestManagerOptions(t *testing.T) {
 	}
 	if got := controllerOptions(options, "AIModel"); got.MaxConcurrentReconciles != options.Workers || got.RateLimiter == nil {
 		t.Errorf("controller options = %+v", got)
+	}
+}
+
+func TestALeaderEndsBeforeItsLease(t *testing.T) {
+	options := managerOptions(Defaults(), nil)
+	if last := *options.RetryPeriod + 2**options.RenewDeadline; last >= *options.LeaseDuration {
+		t.Errorf("a leader may go on for %s, and another begins after %s", last, *options.LeaseDuration)
 	}
 }
 

@@ -48,6 +48,8 @@ type operatorSettings struct {
 	config *rest.Config
 	// cluster is the identity of the cluster, if it shall be another.
 	cluster string
+	// lease is the namespace of the lease, for operators that take turns. Empty: it works without one.
+	lease string
 	// defaultRegistry is the registry of models that name none.
 	defaultRegistry types.NamespacedName
 	// variables are those of the operator's environment that say what its site is like.
@@ -68,7 +70,8 @@ func startOperator(settings operatorSettings) *operator {
 	config.Wrap(o.requests.transport)
 
 	options := setup.Defaults()
-	options.LeaderElect = false
+	options.LeaderElect, options.LeaderElectNamespace = settings.lease != "", settings.lease
+	options.LeaseDuration = 15 * time.Second
 	options.MetricsAddress, options.ProbeAddress = "0", "0"
 	options.Namespaces = settings.namespaces
 
