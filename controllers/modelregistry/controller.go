@@ -19,9 +19,12 @@ import (
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/api/v1alpha1"
+	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 	"github.com/aimodel-operator/aimodel-operator/internal/connections"
 	"github.com/aimodel-operator/aimodel-operator/internal/index"
+	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/registration"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 const (
@@ -58,7 +61,9 @@ type check struct {
 // +kubebuilder:rbac:groups=ai.example.com,resources=modelregistries/status,verbs=patch
 
 // Reconcile brings the finalizer and the status of one ModelRegistry up to date, and checks the registry when it is time to.
-func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
+	ctx, span := tracing.Reconcile(ctx, "ModelRegistry", request.NamespacedName)
+	defer func() { span.End(err) }()
 	users, err := r.users(ctx, request.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -69,13 +74,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			r.Connections.Forget(request.NamespacedName)
 		}
 		r.forget(request.NamespacedName)
+		span.Outcome("gone")
 		return ctrl.Result{}, nil
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
 	done, err := r.protect(ctx, of, len(users))
 	if done || err != nil {
-		return again(err)
+		return again(span, err)
 	}
 	last := r.check(ctx, of)
 	if ctx.Err() != nil {
@@ -84,17 +90,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	before := of.DeepCopy()
 	writeStatus(of, last.err, users)
 	if err := r.patchStatus(ctx, before, of); err != nil {
-		return again(err)
+		return again(span, err)
 	}
+	tell(span, of)
 	return ctrl.Result{RequeueAfter: max(time.Until(last.next), time.Second)}, nil
 }
 
 // again tries what met a change of the object once more, without calling it an error.
-func again(err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
+func again(span tracing.Span, err error) (ctrl.Result, error) {
+	switch {
+	case apierrors.IsConflict(err):
+		span.Outcome("overtaken")
 		return ctrl.Result{RequeueAfter: time.Second / 10}, nil
+	case client.IgnoreNotFound(err) != nil:
+		span.Outcome(string(metrics.Transient))
+		return ctrl.Result{}, err
+	default:
+		span.Outcome("deleted")
+		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{}, client.IgnoreNotFound(err)
+}
+
+// tell says in the trace how it is with the registry.
+func tell(span tracing.Span, of *v1alpha1.ModelRegistry) {
+	ready := conditions.Of(of.Status.Conditions, v1alpha1.ConditionReady)
+	span.Ready(string(ready.Status), ready.Reason)
+	if ready.IsTrue() && of.DeletionTimestamp.IsZero() {
+		span.Outcome("ok")
+	} else {
+		span.Outcome(string(metrics.Waiting))
+	}
 }
 
 // protect keeps the ModelRegistry while it is used, and lets one go that is not. It returns true for one that goes.
@@ -110,8 +135,11 @@ func (r *Reconciler) protect(ctx context.Context, of *v1alpha1.ModelRegistry, us
 		changed = controllerutil.AddFinalizer(of, v1alpha1.FinalizerInUse)
 	}
 	if changed {
+		ctx, span := tracing.Step(ctx, "finalizer")
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := r.Client.Patch(ctx, of, patch); err != nil {
+		err := r.Client.Patch(ctx, of, patch)
+		span.End(err)
+		if err != nil {
 			return false, fmt.Errorf("patch the finalizers: %w", err)
 		}
 	}
@@ -127,12 +155,14 @@ func (r *Reconciler) check(ctx context.Context, of *v1alpha1.ModelRegistry) chec
 	if ok && last.uid == of.UID && last.generation == of.Generation && time.Now().Before(last.next) {
 		return last
 	}
+	ctx, span := tracing.Step(ctx, "check")
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	connection, err := r.Connections.Open(ctx, of, !of.DeletionTimestamp.IsZero())
 	if err == nil {
 		err = connection.Check(ctx)
 	}
+	span.End(err)
 	pause := r.Interval
 	if err != nil {
 		pause /= soonest

@@ -14,6 +14,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 	"github.com/aimodel-operator/aimodel-operator/internal/connections"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 // writeStatus computes the status from the last check, in memory.
@@ -59,7 +60,9 @@ func verdict(err error) (reachable, authorized conditions.Outcome) {
 }
 
 // patchStatus writes status if it differs from what was read.
-func (r *Reconciler) patchStatus(ctx context.Context, before, after *v1alpha1.ModelRegistry) error {
+func (r *Reconciler) patchStatus(ctx context.Context, before, after *v1alpha1.ModelRegistry) (err error) {
+	ctx, span := tracing.Step(ctx, "status")
+	defer func() { span.End(err) }()
 	if before.Status.ObservedGeneration != 0 && equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil
 	}

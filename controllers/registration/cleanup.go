@@ -1,7 +1,9 @@
 package registration
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
 	"github.com/aimodel-operator/aimodel-operator/internal/registration"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 const defaultTimeout = time.Hour
@@ -25,6 +28,18 @@ type leftover struct {
 	hurdle obstacle
 	// ending says why they stay for ever; nil while the cleanup goes on.
 	ending *ending
+}
+
+// problem says what keeps the entries from being cleaned up. Nil if nothing does, or nothing but that it is not their turn.
+func (l leftover) problem() error {
+	switch {
+	case l.ending != nil:
+		return errors.New(l.ending.message)
+	case len(l.entries) > 0 && !l.hurdle.busy:
+		return errors.New(l.hurdle.message)
+	default:
+		return nil
+	}
 }
 
 // ending is a cleanup that ends without an end.
@@ -70,7 +85,14 @@ func (p *pass) recordsToFinish() []aiv1.Registration {
 
 // cleanUp cleans up entries, and decides what becomes of those that it did not get rid of: it goes on with them, or gives them up.
 // Since is when the cleanup began.
-func (p *pass) cleanUp(ctx context.Context, records []aiv1.Registration, since time.Time) (leftover, error) {
+func (p *pass) cleanUp(ctx context.Context, records []aiv1.Registration, since time.Time) (left leftover, err error) {
+	ctx, span := tracing.Step(ctx, "clean up")
+	defer func() {
+		if left.hurdle.busy {
+			span.Outcome(outcomeBusy)
+		}
+		span.End(cmp.Or(err, left.problem()))
+	}()
 	entries, hurdle, err := p.cleanAll(ctx, records)
 	if err != nil || len(entries) == 0 {
 		return leftover{}, err

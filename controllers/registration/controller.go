@@ -20,6 +20,8 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/api/v1alpha1"
 	"github.com/aimodel-operator/aimodel-operator/internal/connections"
 	"github.com/aimodel-operator/aimodel-operator/internal/registration"
+	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 // again is how soon an object is looked at again whose cached copy is older than what was written last, or changed meanwhile.
@@ -55,9 +57,12 @@ type pass struct {
 }
 
 // Reconcile makes the registries say what one AIModel says.
-func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
+	ctx, span := tracing.ReconcilePart(ctx, resolve.KindAIModel, "registration", request.NamespacedName)
+	defer func() { span.End(err) }()
 	model := &aiv1.AIModel{}
 	if err := r.Client.Get(ctx, request.NamespacedName, model); apierrors.IsNotFound(err) {
+		span.Outcome("gone")
 		return r.follow(ctx, request.NamespacedName)
 	} else if err != nil {
 		return ctrl.Result{}, err
@@ -71,10 +76,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	p := &pass{Reconciler: r, model: model, remembered: r.memory.of(request.NamespacedName, model.UID)}
 	if p.remembered.newer(model) {
 		// To act on an old copy could register what was cleaned up just now.
+		span.Outcome("overtaken")
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
-	var result ctrl.Result
-	var err error
 	switch {
 	case !model.DeletionTimestamp.IsZero():
 		// First of all, before anything is resolved: what the model refers to may be gone too.
@@ -85,6 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		result, err = p.keep(ctx)
 	}
 	p.remembered.hold(p.model)
+	p.tell(span, err)
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
@@ -117,11 +122,13 @@ func (p *pass) removeFinalizer(ctx context.Context) error {
 	return err
 }
 
-func (p *pass) patchFinalizers(ctx context.Context, change func(client.Object, string) bool) error {
+func (p *pass) patchFinalizers(ctx context.Context, change func(client.Object, string) bool) (err error) {
 	before := p.model.DeepCopy()
 	if !change(p.model, aiv1.FinalizerRegistryCleanup) {
 		return nil
 	}
+	ctx, span := tracing.Step(ctx, "finalizer")
+	defer func() { span.End(err) }()
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := p.Client.Patch(ctx, p.model, patch); err != nil {
 		p.model = before

@@ -20,6 +20,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/index"
 	"github.com/aimodel-operator/aimodel-operator/internal/registration"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 // fallback is when to look again at an object that a wake-up is expected for.
@@ -70,7 +71,15 @@ func (p *pass) keep(ctx context.Context) (ctrl.Result, error) {
 }
 
 // target finds the registry of the model. The outcome, if there is one, says why it cannot be used.
-func (p *pass) target(ctx context.Context) (*v1alpha1.ModelRegistry, *conditions.Outcome, error) {
+func (p *pass) target(ctx context.Context) (of *v1alpha1.ModelRegistry, problem *conditions.Outcome, err error) {
+	ctx, span := tracing.Step(ctx, "resolve")
+	defer func() {
+		if problem != nil {
+			span.End(errors.New(problem.Message))
+			return
+		}
+		span.End(err)
+	}()
 	name, ok := p.Settings.RegistryOf(p.model)
 	no := func(reason, message string) (*v1alpha1.ModelRegistry, *conditions.Outcome, error) {
 		outcome := conditions.False(reason, message)
@@ -83,7 +92,7 @@ func (p *pass) target(ctx context.Context) (*v1alpha1.ModelRegistry, *conditions
 		return no(aiv1.ReasonInvalid,
 			"the operator may not read the namespace kube-system, which identifies the cluster: start it with --cluster-id")
 	}
-	of, err := p.registry(ctx, name)
+	of, err = p.registry(ctx, name)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -123,11 +132,7 @@ func (p *pass) register(ctx context.Context, of *v1alpha1.ModelRegistry, status 
 	if pause := p.remembered.pausing(digest); pause > 0 && was.Status != "" && was.Reason != aiv1.ReasonRegistered {
 		return status, was, ctrl.Result{RequeueAfter: pause}, nil
 	}
-	connection, err := p.Connections.Open(ctx, of, false)
-	var entry registry.Entry
-	if err == nil {
-		entry, err = connection.Register(ctx, client.ObjectKeyFromObject(p.model), what)
-	}
+	entry, connection, err := p.ask(ctx, of, what)
 	if connections.Refused(err) {
 		if was.Reason == aiv1.ReasonRegistered || was.Reason == aiv1.ReasonRegistering || was.Status == "" {
 			was = p.pending(status, conditions.False(aiv1.ReasonRegistering, "other calls to the registry come first"))
@@ -151,6 +156,19 @@ func (p *pass) register(ctx context.Context, of *v1alpha1.ModelRegistry, status 
 	next.LastError = problem.Error()
 	pause := p.remembered.failed(digest, problem)
 	return next, p.pending(status, conditions.False(string(problem.Reason), problem.Error())), ctrl.Result{RequeueAfter: pause}, nil
+}
+
+// ask has the registry register. The connection is nil if there is none.
+func (p *pass) ask(ctx context.Context, of *v1alpha1.ModelRegistry, what registry.Registration) (
+	entry registry.Entry, connection *connections.Connection, err error,
+) {
+	ctx, span := tracing.Step(ctx, "register")
+	defer func() { endCall(span, err) }()
+	connection, err = p.Connections.Open(ctx, of, false)
+	if err == nil {
+		entry, err = connection.Register(ctx, client.ObjectKeyFromObject(p.model), what)
+	}
+	return entry, connection, err
 }
 
 // pending softens an outcome for an entry that stands: what only keeps it from being looked at, or from being changed, does

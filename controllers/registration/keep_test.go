@@ -195,3 +195,15 @@ func TestAFailureOfTheAPIServerIsNoneOfTheRegistry(t *testing.T) {
 		t.Errorf("%v, %v", problem, err)
 	}
 }
+
+func TestOnlyTheServicesOfModelsThatARegistryKnowsWakeTheController(t *testing.T) {
+	w := newWorld(t, newModel("registered"), newModel("plain", func(m *aiv1.AIModel) { m.Spec.Registry = nil }),
+		newModel("leaving", func(m *aiv1.AIModel) { m.Spec.Registry, m.Finalizers = nil, []string{aiv1.FinalizerRegistryCleanup} }))
+	for model, want := range map[string]int{"registered": 1, "leaving": 1, "plain": 0, "missing": 0} {
+		service := &aiv1.InferenceService{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "s"}}
+		service.Spec.ModelRef.Name = model
+		if got := w.modelOf(t.Context(), service); len(got) != want || want == 1 && got[0].Name != model {
+			t.Errorf("%s: %v", model, got)
+		}
+	}
+}

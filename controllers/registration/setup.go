@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,7 +35,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Optio
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("registration").
 		For(&aiv1.AIModel{}, builder.WithPredicates(modelChanged())).
-		Watches(&aiv1.InferenceService{}, handler.EnqueueRequestsFromMapFunc(modelOf), builder.WithPredicates(servingChanged())).
+		Watches(&aiv1.InferenceService{}, handler.EnqueueRequestsFromMapFunc(r.modelOf), builder.WithPredicates(servingChanged())).
 		Watches(&v1alpha1.ModelRegistry{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(registryChanged())).
 		WatchesRawSource(source.TypedFunc[reconcile.Request](r.queue.start)).
 		WithOptions(options).
@@ -111,12 +112,19 @@ func available(object interface{ GetConditions() []metav1.Condition }) bool {
 	return meta.IsStatusConditionTrue(object.GetConditions(), aiv1.ConditionAvailable)
 }
 
-func modelOf(_ context.Context, object client.Object) []reconcile.Request {
+// modelOf finds the model of a service, if the controller has anything to do with it. One that it has nothing to do with, or that
+// is not there, wakes it by itself when that changes.
+func (r *Reconciler) modelOf(ctx context.Context, object client.Object) []reconcile.Request {
 	service, ok := object.(*aiv1.InferenceService)
 	if !ok {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: service.Namespace, Name: service.Spec.ModelRef.Name}}}
+	name := types.NamespacedName{Namespace: service.Namespace, Name: service.Spec.ModelRef.Name}
+	model := &aiv1.AIModel{}
+	if err := r.Client.Get(ctx, name, model); apierrors.IsNotFound(err) || err == nil && !concerned(model) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: name}}
 }
 
 // registryChanged passes what can free those who wait for a registry.

@@ -10,6 +10,7 @@ import (
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/conditions"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 // outcomes are the two conditions. One without a status is taken off.
@@ -19,7 +20,9 @@ type outcomes struct {
 
 // writeStatus patches status.registry and the two conditions, if they differ, and tells of what changed. The patch is bound to
 // what was read, because the list of conditions is written as a whole and another controller writes it too.
-func (p *pass) writeStatus(ctx context.Context, status *aiv1.RegistryStatus, now outcomes) error {
+func (p *pass) writeStatus(ctx context.Context, status *aiv1.RegistryStatus, now outcomes) (err error) {
+	ctx, span := tracing.Step(ctx, "status")
+	defer func() { span.End(err) }()
 	before := p.model.DeepCopy()
 	if status != nil && equality.Semantic.DeepEqual(*status, aiv1.RegistryStatus{}) {
 		status = nil

@@ -82,3 +82,6 @@ func result(err error) string {
 
 // Refused says whether the guard did not let the call run.
 func Refused(err error) bool { return errors.Is(err, guard.ErrBusy) || errors.Is(err, guard.ErrOpen) }
+
+// Busy says whether the guard did not let the call run because it is not its turn yet. Nothing is wrong then.
+func Busy(err error) bool { return errors.Is(err, guard.ErrBusy) }

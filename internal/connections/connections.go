@@ -18,6 +18,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/api/v1alpha1"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry/guard"
+	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
 const (
@@ -181,6 +182,7 @@ func (c *Connections) connect(of *v1alpha1.ModelRegistry, secret *corev1.Secret,
 	if err != nil {
 		return nil, err
 	}
+	httpClient.Transport = tracing.Outside(httpClient.Transport, of.Spec.URL)
 	backend, err := c.New(string(of.Spec.Type), registry.Config{
 		URL:        of.Spec.URL,
 		HTTPClient: httpClient,

@@ -1,6 +1,6 @@
-// Package tracing makes a span of every reconcile, of each of its steps, and of each request to the API server that a step
-// sends. It is off unless the standard OTEL_* environment variables ask for it, and then costs nothing. A span tells what
-// was done and how it went; it must not carry the content of an object.
+// Package tracing makes a span of every reconcile, of each of its steps, and of each request to the API server or to a model
+// registry that a step sends. It is off unless the standard OTEL_* environment variables ask for it, and then costs nothing. A
+// span tells what was done and how it went; it must not carry the content of an object, nor a credential.
 package tracing
 
 import (
@@ -25,6 +25,7 @@ const (
 	attrReconcileID = attribute.Key("aimodel_operator.reconcile_id")
 	attrOutcome     = attribute.Key("aimodel_operator.outcome")
 	attrReady       = attribute.Key("aimodel_operator.ready")
+	attrRegistered  = attribute.Key("aimodel_operator.registered")
 	attrReason      = attribute.Key("aimodel_operator.reason")
 )
 
@@ -49,11 +50,20 @@ type Span struct{ span trace.Span }
 
 // Reconcile begins the span of one reconcile of an object.
 func Reconcile(ctx context.Context, kind string, object types.NamespacedName) (context.Context, Span) {
+	return ReconcilePart(ctx, kind, "", object)
+}
+
+// ReconcilePart begins the span of one reconcile of a part of an object, by a controller that sees to nothing else of it.
+func ReconcilePart(ctx context.Context, kind, part string, object types.NamespacedName) (context.Context, Span) {
 	on := tracer.Load()
 	if on == nil {
 		return ctx, Span{}
 	}
-	ctx, span := (*on).Start(ctx, "reconcile "+kind, trace.WithAttributes(
+	name := "reconcile " + kind
+	if part != "" {
+		name += " " + part
+	}
+	ctx, span := (*on).Start(ctx, name, trace.WithAttributes(
 		attrKind.String(kind), attrNamespace.String(object.Namespace), attrName.String(object.Name),
 		// Every line that a reconcile logs has it too.
 		attrReconcileID.String(string(controller.ReconcileIDFromContext(ctx)))))
@@ -77,7 +87,14 @@ func (s Span) Ready(status, reason string) {
 	}
 }
 
-// Outcome adds in a word how the reconcile went.
+// Registered adds what the Registered condition of the object says after the reconcile, and the reason of what is not as it shall be.
+func (s Span) Registered(status, reason string) {
+	if s.span != nil {
+		s.span.SetAttributes(attrRegistered.String(status), attrReason.String(reason))
+	}
+}
+
+// Outcome adds in a word how the reconcile, or a step, went.
 func (s Span) Outcome(outcome string) {
 	if s.span != nil {
 		s.span.SetAttributes(attrOutcome.String(outcome))

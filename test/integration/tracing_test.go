@@ -23,8 +23,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/api/v1alpha1"
 	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 	"github.com/aimodel-operator/aimodel-operator/test/process"
 )
@@ -159,11 +161,13 @@ func (s *span) tree() []string {
 	return lines
 }
 
-// of gives the first span of an object's reconciles that ended with Ready for that reason.
-func of(traces []*span, object owner, reason string) *span {
+// of gives the first span of an object's reconciles that ended with Ready, or Registered, for that reason, and with one of the
+// outcomes if any are given.
+func of(traces []*span, object client.Object, reason string, outcomes ...string) *span {
 	ginkgo.GinkgoHelper()
 	for _, trace := range traces {
-		if trace.attributes["aimodel_operator.name"] == object.GetName() && trace.attributes["aimodel_operator.reason"] == reason {
+		if trace.attributes["aimodel_operator.name"] == object.GetName() && trace.attributes["aimodel_operator.reason"] == reason &&
+			(len(outcomes) == 0 || slices.Contains(outcomes, trace.attributes["aimodel_operator.outcome"])) {
 			Expect(trace.attributes).To(HaveKeyWithValue("k8s.namespace.name", object.GetNamespace()))
 			Expect(trace.attributes["aimodel_operator.reconcile_id"]).NotTo(BeEmpty())
 			return trace
@@ -171,6 +175,37 @@ func of(traces []*span, object owner, reason string) *span {
 	}
 	ginkgo.Fail("no trace of " + object.GetName() + " tells of " + reason)
 	return nil
+}
+
+// takingRegistry takes every event that a webhook is sent.
+type takingRegistry struct {
+	*httptest.Server
+
+	mu      sync.Mutex
+	headers []string
+}
+
+// newTakingRegistry starts one that ends with the spec.
+func newTakingRegistry() *takingRegistry {
+	r := &takingRegistry{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for name := range request.Header {
+			r.headers = append(r.headers, name)
+		}
+	}))
+	ginkgo.DeferCleanup(r.Close)
+	return r
+}
+
+// told are the headers that it was sent which tell of a trace.
+func (r *takingRegistry) told() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.headers), func(name string) bool {
+		return !strings.HasPrefix(name, "Trace") && name != "Baggage"
+	})
 }
 
 var _ = ginkgo.Describe("Traces", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
@@ -197,7 +232,13 @@ var _ = ginkgo.Describe("Traces", ginkgo.Ordered, ginkgo.ContinueOnFailure, func
 		served.Spec.Parameters = &runtime.RawExtension{Raw: []byte(`{"systemPrompt": "` + token + `"}`)}
 		waits := newModel(namespace, "waits", withImage, withSecret("missing", ""))
 		full := newService(namespace, "full", "served", withGPUs(16))
-		create(served, waits, full)
+		registries := newTakingRegistry()
+		main, entry := newRegistry(namespace, "main"), newModel(namespace, "entry", registered())
+		main.Spec.URL, main.Spec.Auth = registries.URL+"/a-path-that-nobody-may-see", &v1alpha1.RegistryAuth{SecretName: "keys"}
+		create(main, served, waits, full, entry)
+		expectRegistered(entry)
+		remove(entry)
+		remove(main)
 		expectReady(served)
 		expectReason(waits, aiv1.ReasonSecretNotFound)
 		expectReason(full, aiv1.ReasonUnschedulable)
@@ -219,9 +260,18 @@ var _ = ginkgo.Describe("Traces", ginkgo.Ordered, ginkgo.ContinueOnFailure, func
 
 		Expect(of(traces, full, aiv1.ReasonUnschedulable).tree()).To(ContainElement("observe(GET nodes)"))
 
+		Expect(of(traces, entry, aiv1.ReasonRegistered).tree()).To(ContainElement(And(HavePrefix("register("), HaveSuffix("POST )"))))
+		gone := of(traces, entry, aiv1.ReasonRegistered, "deleted")
+		Expect(gone.Name).To(Equal("reconcile AIModel registration"))
+		Expect(gone.tree()).To(HaveExactElements(And(HavePrefix("clean up("), HaveSuffix("POST )")), Equal("finalizer(PATCH aimodels/entry)")))
+		requests := gone.below[0].below
+		Expect(requests[len(requests)-1].attributes).To(And(HaveKeyWithValue("server.address", "127.0.0.1"), HaveKeyWithValue("url.path", "")))
+		Expect(of(traces, main, v1alpha1.ReasonAccepted).tree()).To(ContainElement(HavePrefix("check(")))
+		Expect(registries.told()).To(BeEmpty(), "the registry is told of the trace")
+
 		sink.mu.Lock()
 		defer sink.mu.Unlock()
-		Expect(sink.raw.String()).NotTo(ContainSubstring(token))
+		Expect(sink.raw.String()).NotTo(Or(ContainSubstring(token), ContainSubstring("a-path-that-nobody-may-see")))
 	},
 		ginkgo.Entry("over HTTP", "http/protobuf", func(c *collector) string { return c.http }),
 		ginkgo.Entry("over gRPC", "grpc", func(c *collector) string { return c.grpc }),
