@@ -121,14 +121,15 @@ bin/otelcol: FORCE
 	@cd test/collector && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o ../../$@ .
 
 # Which images there are is in tools/images/images.yaml. IMAGES="manager bundle" limits the two commands to these.
-IMAGES_FLAGS = -base $(IMAGE_TAG_BASE) -version $(VERSION) -out dist/images
+IMAGES_OUT ?= dist/images
+IMAGES_FLAGS = -base $(IMAGE_TAG_BASE) -version $(VERSION) -out $(IMAGES_OUT)
 IMAGES ?= $(shell sed -n 's/^- name: //p' tools/images/images.yaml)
 
 # The catalog names the image of the bundle by its digest, so that one is built before it.
 .PHONY: images
 images: bin/images $(if $(filter catalog,$(IMAGES)),bin/opm) ## Build all images for all PLATFORMS into dist/images/, without a container engine.
 	@for image in $(IMAGES); do \
-		[ "$$image" != catalog ] || hack/catalog.sh "$(IMAGE_TAG_BASE)-bundle@$$(bin/images digest -out dist/images bundle)"; \
+		[ "$$image" != catalog ] || hack/catalog.sh "$(IMAGE_TAG_BASE)-bundle@$$(bin/images digest -out $(IMAGES_OUT) bundle)"; \
 		bin/images build $(IMAGES_FLAGS) -platforms $(PLATFORMS) -source $(SOURCE_URL) -revision $(REVISION) -time $(SOURCE_DATE_EPOCH) $$image; \
 	done
 
@@ -320,6 +321,11 @@ test-e2e: build modelserver ## Run the end-to-end tests; pods really run where t
 .PHONY: test-olm
 test-olm: build bin/scorecard bin/olm bin/olm-catalog bin/opm ## Install bundle/ with the Operator Lifecycle Manager (the first time builds that, 10 minutes).
 	@hack/test.sh olm
+
+.PHONY: test-scorecard
+test-scorecard: bin/kustomize bin/operator-sdk bin/scorecard-test ## Run the scorecard tests of bundle/ in pods, with the operator in one, where this machine allows it.
+	@$(MAKE) images IMAGES="manager scorecard" PLATFORMS=linux/$$(go env GOARCH) IMAGES_OUT=dist/images-for-pods
+	@hack/test.sh scorecard
 
 .PHONY: test-scale
 test-scale: build ## Measure 300 services: time, requests and memory.

@@ -4,7 +4,7 @@
 #   hack/test.sh unit modules integration
 #
 # Suites: unit, modules (the tests of the other Go modules), packaging, registries (backends against real model registries),
-# integration, e2e, scale, olm.
+# integration, e2e, scale, olm, scorecard.
 #
 # Integration, e2e and scale run on a control plane that they start themselves, or on the cluster of KUBECONFIG where that is set.
 # GO_TEST_FLAGS is added to each `go test`, such as GO_TEST_FLAGS=-ginkgo.focus=conflict.
@@ -90,6 +90,7 @@ integration() {
 
 olm() { on_cluster olm 30m "Installation by the Operator Lifecycle Manager"; }
 e2e() { on_cluster e2e 40m "End-to-end tests"; }
+scorecard() { on_cluster scorecard 20m "Scorecard tests in pods"; }
 scale() { on_cluster scale 60m "Scale tests"; }
 
 # on_cluster NAME TIMEOUT TITLE
@@ -146,7 +147,7 @@ main() {
 
 	for name in "$@"; do
 		case $name in
-		unit | modules | bundle | packaging | registries | integration | olm | e2e | scale) "$name" ;;
+		unit | modules | bundle | packaging | registries | integration | olm | e2e | scale | scorecard) "$name" ;;
 		*)
 			echo "hack/test.sh: there is no suite $name" >&2
 			exit 2

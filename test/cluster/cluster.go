@@ -196,16 +196,17 @@ func (c *Cluster) Stop() error {
 	return nil
 }
 
-// LoadImage makes an image from a static Linux binary and gives it to the real node. Without a real node there is nothing
-// to do; a cluster that is no localkube gets its images in its own way, which is an error here.
-func (c *Cluster) LoadImage(ctx context.Context, ref, binary string) error {
+// LoadImage makes an image from a static Linux binary, or takes the one in a folder in the OCI image layout, and gives it to the
+// real node. Without a real node there is nothing to do; a cluster that is no localkube gets its images in its own way, which
+// is an error here.
+func (c *Cluster) LoadImage(ctx context.Context, ref, source string) error {
 	if !c.RealNode {
 		return nil
 	}
 	if c.dir == "" {
 		return fmt.Errorf("bring the image %s to the cluster of %s yourself", ref, c.Kubeconfig)
 	}
-	output, err := exec.CommandContext(ctx, c.localkube, "image", "load", "--dir", c.dir, "--ref", ref, binary).CombinedOutput()
+	output, err := exec.CommandContext(ctx, c.localkube, "image", "load", "--dir", c.dir, "--ref", ref, source).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("load image %s: %w: %s", ref, err, bytes.TrimSpace(output))
 	}

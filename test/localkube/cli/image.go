@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -15,13 +16,14 @@ import (
 func newImage(dir *string) *cobra.Command {
 	var spec image.Spec
 	load := &cobra.Command{
-		Use:   "load --ref NAME:TAG BINARY",
-		Short: "Make an image from a static Linux binary and give it to the real node",
+		Use:   "load --ref NAME:TAG BINARY|LAYOUT",
+		Short: "Make an image from a static Linux binary, or take a finished one, and give it to the real node",
 		Long: `Makes an image that holds nothing but BINARY (its entrypoint) and a writable /tmp, and imports it into the real node's
-containerd. Pods use it with imagePullPolicy Never or IfNotPresent. Where there is no real node, nothing is done: simulated
-pods need no images.`,
-		Example: "  CGO_ENABLED=0 go build -o /tmp/server ./cmd/server && localkube image load --ref server:dev /tmp/server",
-		Args:    cobra.ExactArgs(1),
+containerd. LAYOUT is a folder with an image in the OCI image layout, which is imported as it is. Pods use it with imagePullPolicy
+Never or IfNotPresent. Where there is no real node, nothing is done: simulated pods need no images.`,
+		Example: "  CGO_ENABLED=0 go build -o /tmp/server ./cmd/server && localkube image load --ref server:dev /tmp/server\n" +
+			"  localkube image load --ref example.com/aimodel-operator:0.1.0 dist/images/manager",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state, err := cluster.ReadState(*dir)
 			if err != nil {
@@ -39,10 +41,19 @@ pods need no images.`,
 			if err != nil {
 				return err
 			}
-			spec.Binary = args[0]
+			info, err := os.Stat(args[0])
+			if err != nil {
+				return err
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 			defer cancel()
-			if err := realnode.Import(ctx, realnode.ID(absolute), filepath.Dir(binary), spec); err != nil {
+			if info.IsDir() {
+				err = realnode.ImportLayout(ctx, realnode.ID(absolute), filepath.Dir(binary), spec.Ref, args[0])
+			} else {
+				spec.Binary = args[0]
+				err = realnode.Import(ctx, realnode.ID(absolute), filepath.Dir(binary), spec)
+			}
+			if err != nil {
 				return err
 			}
 			progress("Image %s is on node %s", spec.Ref, state.RealNodeName)

@@ -14,6 +14,13 @@ import (
 // belongs to a real machine.
 const podCIDR = "198.18.0.1/16"
 
+// serviceCIDR is where Services get their addresses from; apiService is the first, which the API server takes for itself. The real
+// node's bridge has that one. The range is one that hardly any network uses.
+const (
+	serviceCIDR = "10.212.0.0/16"
+	apiService  = "10.212.0.1"
+)
+
 // auditPolicy logs one line for each finished request, without bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -33,7 +40,8 @@ func (l *layout) path(elements ...string) string {
 	return filepath.Join(append([]string{l.dir}, elements...)...)
 }
 
-func (l *layout) server() string   { return "https://127.0.0.1:" + strconv.Itoa(l.apiPort) }
+func (l *layout) address() string  { return "127.0.0.1:" + strconv.Itoa(l.apiPort) }
+func (l *layout) server() string   { return "https://" + l.address() }
 func (l *layout) caFile() string   { return l.path("apiserver", "apiserver.crt") }
 func (l *layout) auditLog() string { return l.path("logs", "audit.log") }
 
@@ -55,7 +63,7 @@ func (l *layout) apiServerArgs(audit bool, extra []string) ([]string, error) {
 		"--authorization-mode=RBAC", "--token-auth-file=" + l.creds.tokenFile,
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + l.creds.serviceAccountKey, "--service-account-signing-key-file=" + l.creds.serviceAccountKey,
-		"--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
+		"--service-cluster-ip-range=" + serviceCIDR, "--allow-privileged=true",
 		"--kubelet-client-certificate=" + l.creds.kubeletClientCert, "--kubelet-client-key=" + l.creds.kubeletKey,
 		"--kubelet-preferred-address-types=InternalIP",
 		"--requestheader-client-ca-file=" + l.creds.clientCA, "--requestheader-allowed-names=front-proxy-client",

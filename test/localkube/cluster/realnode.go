@@ -64,7 +64,7 @@ func (c *Cluster) startRealNode(context.Context) error {
 	}
 	config := realnode.Config{
 		ID: realnode.ID(c.options.Dir), LogDir: c.layout.path("logs"), BinDir: filepath.Dir(c.options.Binary), CNIDir: c.cniDir,
-		Kubeconfig: c.State.Kubeconfig, ClientCA: c.layout.creds.clientCA,
+		Kubeconfig: c.State.Kubeconfig, ClientCA: c.layout.creds.clientCA, Server: c.layout.address(), APIService: apiService,
 	}
 	path, err := config.Write(c.options.Dir)
 	if err != nil {

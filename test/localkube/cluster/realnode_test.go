@@ -45,6 +45,8 @@ func TestRealPods(t *testing.T) {
 
 	eventually(t, "a pod without GPUs lands on the real node", func() error { return ready(t.Context(), c.Client, "web") })
 	eventually(t, "it answers through the API server", func() error { return expectAnswer(t.Context(), c.Client, "hello", "hello from user 65532") })
+	// Which version it has, everybody may ask.
+	eventually(t, "it reaches the API server", func() error { return expectAnswer(t.Context(), c.Client, "version", `"gitVersion": "v1.`) })
 	eventually(t, "its log can be read", func() error {
 		log, err := podLog(t.Context(), c.Client)
 		if err == nil && !strings.Contains(log, "Served /hello") {

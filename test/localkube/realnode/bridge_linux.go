@@ -11,8 +11,8 @@ import (
 // The bridge is made before any pod needs it because its address is the node's: the kubelet accepts no loopback address
 // as such, and any other of the machine's would be open to the network.
 
-// makeBridge makes a bridge with that address in a /24 and takes it up.
-func makeBridge(name string, address net.IP) error {
+// makeBridge makes a bridge with that address in a /24, and another one for nothing but itself, and takes it up.
+func makeBridge(name string, address, other net.IP) error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open a socket: %w", err)
@@ -21,23 +21,37 @@ func makeBridge(name string, address net.IP) error {
 	if err := bridgeCall(socket, unix.SIOCBRADDBR, name); err != nil {
 		return fmt.Errorf("make the bridge %s: %w", name, err)
 	}
+	if err := setAddress(socket, name, address, net.CIDRMask(24, 32)); err != nil {
+		return err
+	}
+	// A second address needs a label of its own. There are no routes yet: the kernel first takes a network for its class.
+	if err := setAddress(socket, name+":1", other, net.CIDRMask(32, 32)); err != nil {
+		return err
+	}
 	request, err := unix.NewIfreq(name)
 	if err != nil {
 		return fmt.Errorf("name the bridge: %w", err)
 	}
-	if err := request.SetInet4Addr(address.To4()); err != nil {
-		return fmt.Errorf("set the address of the bridge %s: %w", name, err)
-	}
-	if err := unix.IoctlIfreq(socket, unix.SIOCSIFADDR, request); err != nil {
-		return fmt.Errorf("set the address of the bridge %s: %w", name, err)
-	}
-	if err := request.SetInet4Addr(net.IPv4(255, 255, 255, 0).To4()); err != nil {
-		return fmt.Errorf("set the network of the bridge %s: %w", name, err)
-	}
-	if err := unix.IoctlIfreq(socket, unix.SIOCSIFNETMASK, request); err != nil {
-		return fmt.Errorf("set the network of the bridge %s: %w", name, err)
-	}
 	return setUp(socket, request, true)
+}
+
+func setAddress(socket int, label string, address net.IP, mask net.IPMask) error {
+	for _, call := range []struct {
+		number uint
+		value  []byte
+	}{{unix.SIOCSIFADDR, address.To4()}, {unix.SIOCSIFNETMASK, mask}} {
+		request, err := unix.NewIfreq(label)
+		if err == nil {
+			err = request.SetInet4Addr(call.value)
+		}
+		if err == nil {
+			err = unix.IoctlIfreq(socket, call.number, request)
+		}
+		if err != nil {
+			return fmt.Errorf("give the bridge %s the address %s: %w", label, address, err)
+		}
+	}
+	return nil
 }
 
 // removeBridge takes the bridge down and deletes it, if there is one. The pods' ends went with their network namespaces.

@@ -45,12 +45,12 @@ disabled_plugins = ["io.containerd.image-verifier.v1.bindir"]
 `
 
 // network gives pods addresses on a bridge that only this machine reaches: nothing is routed or masqueraded, so pods
-// cannot reach the outside.
+// cannot reach the outside. Beside each other they reach the API server, at an address of the bridge.
 const network = `{
   "cniVersion": "1.0.0", "name": "%[1]s",
   "plugins": [{
     "type": "bridge", "bridge": "%[1]s", "isGateway": true, "ipMasq": false, "promiscMode": false,
-    "ipam": {"type": "host-local", "dataDir": "%[2]s/addresses", "ranges": [[{"subnet": "%[3]s"}]]}
+    "ipam": {"type": "host-local", "dataDir": "%[2]s/addresses", "ranges": [[{"subnet": "%[3]s"}]], "routes": [{"dst": "%[4]s/32"}]}
   }]
 }
 `
@@ -107,7 +107,7 @@ func (c Config) writeConfigs(subnet *net.IPNet, kubeletPort int) error {
 	}
 	for name, content := range map[string]string{
 		"containerd.toml":           fmt.Sprintf(containerdConfig, base, Socket(c.ID), snapshotter(base), PauseImage, c.CNIDir),
-		"cni/10-localkube.conflist": fmt.Sprintf(network, bridge(c.ID), base, subnet),
+		"cni/10-localkube.conflist": fmt.Sprintf(network, bridge(c.ID), base, subnet, c.APIService),
 		"kubelet.yaml": fmt.Sprintf(kubeletConfig, Socket(c.ID), kubeletPort, c.ClientCA, cgroupRoot(c.ID),
 			filepath.Join(base, "logs"), filepath.Join(base, "kubelet", "plugins"), resolvConf, gateway(subnet)),
 	} {

@@ -21,6 +21,11 @@ func Run() int { return 1 }
 // Clean has nothing to do here.
 func Clean(string) error { return nil }
 
+// ImportLayout has no node to give an image to.
+func ImportLayout(context.Context, string, string, string, string) error {
+	return errors.New("there is no real node")
+}
+
 // Import has no node to give an image to.
 func Import(context.Context, string, string, image.Spec) error {
 	return errors.New("there is no real node")

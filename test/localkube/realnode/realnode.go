@@ -37,6 +37,10 @@ type Config struct {
 	// Kubeconfig is the cluster's, and ClientCA signs the certificate that its API server shows to the kubelet.
 	Kubeconfig string `json:"kubeconfig"`
 	ClientCA   string `json:"clientCA"`
+	// Server is the host and port of the API server. Pods reach it at the address APIService, which is that of the Service
+	// kubernetes.
+	Server     string `json:"server"`
+	APIService string `json:"apiService"`
 }
 
 // ID derives a short name from a cluster's folder: the same folder gives the same name, so what a killed cluster left

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -81,7 +82,10 @@ func (n *node) run(ctx context.Context) (err error) {
 		return err
 	}
 	n.address = gateway(subnet)
-	if err := makeBridge(bridge(n.config.ID), n.address); err != nil {
+	if err := makeBridge(bridge(n.config.ID), n.address, net.ParseIP(n.config.APIService)); err != nil {
+		return err
+	}
+	if err := forwardAPI(ctx, bridge(n.config.ID), n.config.APIService, n.config.Server); err != nil {
 		return err
 	}
 	if err := n.config.writeConfigs(subnet, ports[0]); err != nil {
@@ -164,23 +168,32 @@ func (n *node) stop() {
 
 // Import makes an image and gives it to the node of that ID.
 func Import(ctx context.Context, id, binDir string, spec image.Spec) error {
+	return load(ctx, id, binDir, spec.Ref, func(w io.Writer) error { return image.Write(w, spec) })
+}
+
+// ImportLayout gives the image in a folder, in the OCI image layout, to the node of that ID.
+func ImportLayout(ctx context.Context, id, binDir, ref, folder string) error {
+	return load(ctx, id, binDir, ref, func(w io.Writer) error { return image.WriteLayout(w, ref, folder) })
+}
+
+func load(ctx context.Context, id, binDir, ref string, write func(io.Writer) error) error {
 	file, err := os.CreateTemp("", "localkube-image-*.tar")
 	if err != nil {
 		return fmt.Errorf("make the image: %w", err)
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
-	err = image.Write(file, spec)
+	err = write(file)
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		return fmt.Errorf("make the image %s: %w", spec.Ref, err)
+		return fmt.Errorf("make the image %s: %w", ref, err)
 	}
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(binDir, "ctr"), "--address", Socket(id), "--namespace", "k8s.io", "images", "import", file.Name())
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("import the image %s: %w: %s", spec.Ref, err, strings.TrimSpace(output.String()))
+		return fmt.Errorf("import the image %s: %w: %s", ref, err, strings.TrimSpace(output.String()))
 	}
 	return nil
 }
