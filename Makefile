@@ -291,8 +291,8 @@ crd-compat: bin/crdify ## Compare the definitions with those of the last release
 ##@ Test (on a control plane of its own, or on the cluster of KUBECONFIG)
 
 .PHONY: test
-test: bin/helm bin/kustomize bin/operator-sdk bin/opm ## Run unit, golden, packaging and integration tests, and those against real model registries.
-	@hack/test.sh unit modules packaging integration registries
+test: ## Run unit, golden and integration tests, and those against real model registries.
+	@hack/test.sh unit modules integration registries
 
 .PHONY: test-unit
 test-unit: ## Run unit and golden tests only: no cluster needed.

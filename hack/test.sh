@@ -140,7 +140,7 @@ main() {
 	*) KUBECONFIG=$PWD/$KUBECONFIG ;; # go test runs each package in its own folder
 	esac
 
-	[ $# -gt 0 ] || set -- unit modules packaging integration registries
+	[ $# -gt 0 ] || set -- unit modules integration registries
 	verbose=""
 	testsum=$PWD/bin/testsum
 	CGO_ENABLED=0 go build -buildvcs=false -o "$testsum" ./hack/testsum || exit 1
