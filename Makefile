@@ -253,7 +253,7 @@ lint: bin/golangci-lint ## Run all linters (the first time builds them, some min
 verify: ## Fail if a generated file or a go.mod is out of date.
 	@hack/verify.sh
 
-bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/kustomize bin/model-registry bin/olm bin/olm-catalog bin/olmv1 bin/operator-sdk bin/opm bin/scorecard-test: FORCE
+bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/krew bin/kustomize bin/model-registry bin/olm bin/olm-catalog bin/olmv1 bin/operator-sdk bin/opm bin/scorecard-test: FORCE
 	@hack/build-tool.sh $(@F)
 
 ##@ Ship (with the Operator Lifecycle Manager)
@@ -299,7 +299,7 @@ test-unit: ## Run unit and golden tests only: no cluster needed.
 	@hack/test.sh unit
 
 .PHONY: test-packaging
-test-packaging: bin/helm bin/kustomize bin/operator-sdk bin/opm ## Run the tests of the Helm chart, the versions, the workflows and the release only.
+test-packaging: bin/helm bin/kustomize bin/krew bin/operator-sdk bin/opm ## Run the tests of the Helm chart, the versions, the workflows, the plugin and the release only.
 	@hack/test.sh packaging
 
 .PHONY: test-integration
