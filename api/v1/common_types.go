@@ -88,16 +88,22 @@ type Phases struct {
 	// schedulingSeconds is the time until the pod had a node.
 	// +optional
 	SchedulingSeconds *int64 `json:"schedulingSeconds,omitempty"`
-	// preparingSeconds is the time for volumes, network and init containers.
+	// preparingSeconds is the time for volumes, network and init containers, without weightsSeconds.
 	// +optional
 	PreparingSeconds *int64 `json:"preparingSeconds,omitempty"`
+	// weightsSeconds is the time that init containers took which write to a volume of the server's, to fetch the weights.
+	// It is absent where none does: the server then loads the weights itself, in startSeconds. It is also absent when one of
+	// them was started more than once, and the time is in preparingSeconds.
+	// +optional
+	WeightsSeconds *int64 `json:"weightsSeconds,omitempty"`
 	// imagePullSeconds is the time until the server was started, most of which goes into pulling its image.
 	// It is absent when the server was started more than once.
 	// +optional
 	ImagePullSeconds *int64 `json:"imagePullSeconds,omitempty"`
-	// loadingSeconds is the time from the server's start until it was ready: it loads the weights meanwhile.
+	// startSeconds is the time from the start of the server until it was ready. It loads the weights into memory meanwhile,
+	// and fetches them too unless an init container did.
 	// +optional
-	LoadingSeconds *int64 `json:"loadingSeconds,omitempty"`
+	StartSeconds *int64 `json:"startSeconds,omitempty"`
 	// readySeconds is all of that time, from the creation of the pod.
 	// +required
 	ReadySeconds int64 `json:"readySeconds"`

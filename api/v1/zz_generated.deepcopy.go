@@ -495,13 +495,18 @@ func (in *Phases) DeepCopyInto(out *Phases) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.WeightsSeconds != nil {
+		in, out := &in.WeightsSeconds, &out.WeightsSeconds
+		*out = new(int64)
+		**out = **in
+	}
 	if in.ImagePullSeconds != nil {
 		in, out := &in.ImagePullSeconds, &out.ImagePullSeconds
 		*out = new(int64)
 		**out = **in
 	}
-	if in.LoadingSeconds != nil {
-		in, out := &in.LoadingSeconds, &out.LoadingSeconds
+	if in.StartSeconds != nil {
+		in, out := &in.StartSeconds, &out.StartSeconds
 		*out = new(int64)
 		**out = **in
 	}

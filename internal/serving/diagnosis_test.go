@@ -64,7 +64,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// started is a pod of the revision whose phases took 1, 2, 3 and 4 seconds.
+// started is a pod of the revision that took 1, 2, 3 and 4 seconds to be scheduled, prepared, pulled and started.
 func started(name, revision string, change ...func(*corev1.Pod)) corev1.Pod {
 	created := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 	after := func(seconds int) metav1.Time {
@@ -94,7 +94,7 @@ func started(name, revision string, change ...func(*corev1.Pod)) corev1.Pod {
 
 func TestPhases(t *testing.T) {
 	s := ptr.To[int64]
-	whole := &aiv1.Phases{SchedulingSeconds: s(1), PreparingSeconds: s(2), ImagePullSeconds: s(3), LoadingSeconds: s(4), ReadySeconds: 10}
+	whole := &aiv1.Phases{SchedulingSeconds: s(1), PreparingSeconds: s(2), ImagePullSeconds: s(3), StartSeconds: s(4), ReadySeconds: 10}
 	later := func(pod *corev1.Pod) {
 		pod.Status.Conditions[3].LastTransitionTime.Time = pod.Status.Conditions[3].LastTransitionTime.Add(time.Hour)
 	}
@@ -110,10 +110,10 @@ func TestPhases(t *testing.T) {
 		"one that is not ready yet":    {"a", []corev1.Pod{started("1", "a", unready)}, nil},
 		"one of another revision":      {"b", []corev1.Pod{started("1", "a")}, nil},
 		"one of no revision":           {"", []corev1.Pod{started("1", "a")}, whole},
-		"one with init containers":     {"a", []corev1.Pod{started("1", "a", func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{{Name: "fetch"}} })}, &aiv1.Phases{SchedulingSeconds: s(1), PreparingSeconds: s(3), ImagePullSeconds: s(2), LoadingSeconds: s(4), ReadySeconds: 10}},
-		"one that was started twice":   {"a", []corev1.Pod{started("1", "a", func(p *corev1.Pod) { p.Status.ContainerStatuses[1].RestartCount = 1 })}, &aiv1.Phases{SchedulingSeconds: s(1), PreparingSeconds: s(2), LoadingSeconds: s(4), ReadySeconds: 10}},
+		"one with init containers":     {"a", []corev1.Pod{started("1", "a", func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{{Name: "fetch"}} })}, &aiv1.Phases{SchedulingSeconds: s(1), PreparingSeconds: s(3), ImagePullSeconds: s(2), StartSeconds: s(4), ReadySeconds: 10}},
+		"one that was started twice":   {"a", []corev1.Pod{started("1", "a", func(p *corev1.Pod) { p.Status.ContainerStatuses[1].RestartCount = 1 })}, &aiv1.Phases{SchedulingSeconds: s(1), PreparingSeconds: s(2), StartSeconds: s(4), ReadySeconds: 10}},
 		"one that tells little":        {"a", []corev1.Pod{started("1", "a", func(p *corev1.Pod) { p.Status.ContainerStatuses, p.Status.Conditions = nil, p.Status.Conditions[3:] })}, &aiv1.Phases{ReadySeconds: 10}},
-		"one whose node's clock lags":  {"a", []corev1.Pod{started("1", "a", func(p *corev1.Pod) { p.Status.ContainerStatuses[1].State.Running.StartedAt = p.CreationTimestamp })}, &aiv1.Phases{SchedulingSeconds: s(1), PreparingSeconds: s(2), ImagePullSeconds: s(0), LoadingSeconds: s(10), ReadySeconds: 10}},
+		"one whose node's clock lags":  {"a", []corev1.Pod{started("1", "a", func(p *corev1.Pod) { p.Status.ContainerStatuses[1].State.Running.StartedAt = p.CreationTimestamp })}, &aiv1.Phases{SchedulingSeconds: s(1), PreparingSeconds: s(2), ImagePullSeconds: s(0), StartSeconds: s(10), ReadySeconds: 10}},
 		"one of which no spec is kept": {"a", []corev1.Pod{started("1", "a", func(p *corev1.Pod) { p.Spec.Containers = nil })}, &aiv1.Phases{SchedulingSeconds: s(1), PreparingSeconds: s(2), ReadySeconds: 10}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,11 +32,16 @@ func phasesOf(known diagnose.Facts) *aiv1.Phases {
 		prepared = since(first, corev1.PodInitialized)
 	}
 	started, once := serverStart(first)
+	weights := weightsSeconds(known.Deployment, first)
 	phases := &aiv1.Phases{
 		SchedulingSeconds: seconds(created, scheduled),
 		PreparingSeconds:  seconds(scheduled, prepared),
-		LoadingSeconds:    seconds(started, ready),
+		WeightsSeconds:    weights,
+		StartSeconds:      seconds(started, ready),
 		ReadySeconds:      ptr.Deref(seconds(created, ready), 0),
+	}
+	if phases.PreparingSeconds != nil && weights != nil {
+		*phases.PreparingSeconds = max(*phases.PreparingSeconds-*weights, 0)
 	}
 	if once {
 		phases.ImagePullSeconds = seconds(prepared, started)
@@ -82,8 +87,9 @@ func observe(kind string, phases *aiv1.Phases) {
 	for phase, length := range map[string]*int64{
 		metrics.PhaseScheduling: phases.SchedulingSeconds,
 		metrics.PhasePreparing:  phases.PreparingSeconds,
+		metrics.PhaseWeights:    phases.WeightsSeconds,
 		metrics.PhaseImagePull:  phases.ImagePullSeconds,
-		metrics.PhaseLoading:    phases.LoadingSeconds,
+		metrics.PhaseStart:      phases.StartSeconds,
 		metrics.PhaseReady:      &phases.ReadySeconds,
 	} {
 		if length != nil {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -13,6 +14,9 @@ import (
 // loading is how long the slow model loads. It begins when its container starts.
 const loading = 25 * time.Second
 
+// fetching is how long the init container of the slow model runs before that.
+const fetching = 4 * time.Second
+
 // The three of them are created at the same time: each has to be waited for.
 var _ = ginkgo.Describe("A model that", ginkgo.Ordered, func() {
 	var slow, tooSlow, ailing *aiv1.InferenceService
@@ -20,7 +24,10 @@ var _ = ginkgo.Describe("A model that", ginkgo.Ordered, func() {
 	ginkgo.BeforeAll(func() {
 		namespace := newNamespace()
 		slowEntry := newModel(namespace, "slow", asEntry, withParameters(parameters{"loadDelay": loading.String()}))
-		slow = newService(slowEntry, "slow", withValues(`{startup: {budgetSeconds: 120}, probes: {startup: {periodSeconds: 1}}}`))
+		slow = newService(slowEntry, "slow", withValues(fmt.Sprintf(`{startup: {budgetSeconds: 120}, probes: {startup: {periodSeconds: 1}},
+			extraVolumes: [{name: weights, emptyDir: {}}], extraVolumeMounts: [{name: weights, mountPath: /weights, readOnly: true}],
+			initContainers: [{name: fetch, image: %q, args: [--exit-after=%s, --exit-code=0], volumeMounts: [{name: weights, mountPath: /weights}]}]}`,
+			image, fetching)))
 		tooSlowEntry := newModel(namespace, "too-slow", asEntry, withParameters(parameters{"loadDelay": "1h"}))
 		tooSlow = newService(tooSlowEntry, "too-slow",
 			withValues(`{startup: {budgetSeconds: 6}, probes: {startup: {periodSeconds: 2}}, drain: {seconds: 1}}`))
@@ -50,6 +57,12 @@ var _ = ginkgo.Describe("A model that", ginkgo.Ordered, func() {
 		expectReady(slow, aiv1.ReasonReady)
 		Expect(restarts(thePod(slow))).To(BeZero())
 		expectAnswers(slow)
+
+		phases := slow.Status.Phases
+		Expect(phases).NotTo(BeNil())
+		Expect(phases.WeightsSeconds).To(HaveValue(BeNumerically(">=", int64(fetching/time.Second)-1)))
+		Expect(phases.StartSeconds).To(HaveValue(BeNumerically(">=", int64(loading/time.Second)-1)))
+		Expect(*phases.WeightsSeconds + *phases.StartSeconds).To(BeNumerically("<=", phases.ReadySeconds))
 	})
 
 	ginkgo.It("does not load within its budget is restarted, and says so", func() {

@@ -94,7 +94,7 @@ func phases(took *aiv1.Phases) string {
 		took *int64
 	}{
 		{"scheduling", took.SchedulingSeconds}, {"preparing", took.PreparingSeconds},
-		{"pulling the image", took.ImagePullSeconds}, {"loading", took.LoadingSeconds},
+		{"fetching the weights", took.WeightsSeconds}, {"pulling the image", took.ImagePullSeconds}, {"starting", took.StartSeconds},
 	} {
 		if part.took != nil {
 			text += separator + part.name + " " + seconds(*part.took)
