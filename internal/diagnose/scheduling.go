@@ -71,46 +71,6 @@ func whatIsAsked(f *Facts, pod *corev1.Pod, words string) string {
 	return strings.Join(sentences, ". ")
 }
 
-// room says how much of a resource there is for a pod that asks for that much.
-func room(candidates []Node, name string, asked resource.Quantity) string {
-	if len(candidates) == 0 {
-		return ""
-	}
-	most := most(candidates, name, allocatable)
-	switch {
-	case most.IsZero():
-		return ", which none of the nodes that it may use has"
-	case most.Cmp(asked) < 0:
-		return fmt.Sprintf(", and no node that it may use has more than %s", most.String())
-	}
-	freest := freest(candidates, name)
-	if freest == nil {
-		return fmt.Sprintf(", and a node that it may use has %s, which other pods hold", most.String())
-	}
-	free, of := freest.Free[corev1.ResourceName(name)], freest.Allocatable[corev1.ResourceName(name)]
-	return fmt.Sprintf(", and the most that is free on a node that it may use is %s of %s, on %s", free.String(), of.String(), freest.Name)
-}
-
-// freest is the node with the most of a resource that is free. Nil: that is not known.
-func freest(nodes []Node, name string) *Node {
-	var best *Node
-	for i := range nodes {
-		free, known := nodes[i].Free[corev1.ResourceName(name)]
-		if !known {
-			continue
-		}
-		if best == nil {
-			best = &nodes[i]
-			continue
-		}
-		bestFree := best.Free[corev1.ResourceName(name)]
-		if order := free.Cmp(bestFree); order > 0 || (order == 0 && nodes[i].Name < best.Name) {
-			best = &nodes[i]
-		}
-	}
-	return best
-}
-
 // maxTaints is how many taints are named.
 const maxTaints = 3
 

@@ -3,7 +3,9 @@ package facts
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,7 +47,7 @@ func full(nodes int) diagnose.Facts {
 }
 
 func TestUsage(t *testing.T) {
-	asked := 0
+	var asked atomic.Int32
 	backend := fake.NewClientBuilder().WithObjects(holder("a", "gpu-0", 5, corev1.PodRunning), holder("b", "gpu-0", 1, corev1.PodPending),
 		holder("c", "gpu-0", 2, corev1.PodSucceeded), holder("d", "gpu-0", 2, corev1.PodFailed), holder("e", "gpu-1", 9, corev1.PodRunning),
 		holder("f", "small", 1, corev1.PodRunning)).
@@ -55,7 +57,7 @@ func TestUsage(t *testing.T) {
 		}).Build()
 	counting := interceptor.NewClient(backend, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			asked++
+			asked.Add(1)
 			return c.List(ctx, list, opts...)
 		}})
 	facts := full(2)
@@ -71,30 +73,95 @@ func TestUsage(t *testing.T) {
 	if before[1].Free != nil {
 		t.Error("the nodes of others were changed")
 	}
-	if asked != 2 {
-		t.Errorf("%d requests, want one for each node that is large enough", asked)
+	if asked.Load() != 2 {
+		t.Errorf("%d requests, want one for each node that is large enough", asked.Load())
 	}
 	healthy := diagnose.Facts{Nodes: before}
-	if err := New(counting, counting).Usage(t.Context(), &healthy); err != nil || asked != 2 {
-		t.Errorf("%d requests though nothing waits for a node, error %v", asked, err)
+	if err := New(counting, counting).Usage(t.Context(), &healthy); err != nil || asked.Load() != 2 {
+		t.Errorf("%d requests though nothing waits for a node, error %v", asked.Load(), err)
+	}
+}
+
+// listing answers what pods there are on a node.
+func listing(answer func(node string) ([]corev1.Pod, error)) client.Client {
+	return interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		List: func(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			node, _ := (&client.ListOptions{}).ApplyOptions(opts).FieldSelector.RequiresExactMatch("spec.nodeName")
+			pods, _ := list.(*corev1.PodList)
+			var err error
+			pods.Items, err = answer(node)
+			return err
+		}})
+}
+
+func TestUsageOfManyNodes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		nodes, wantAsked int
+		want             string
+	}{
+		"all of them": {500, 500,
+			"the most that is free on a node that it may use is 2 of 8, on gpu-105 and 4 more; 59 are free in all, on 54 nodes. It may use 501 of 501 nodes"},
+		"as many as can be": {2000, 500,
+			"the most that is free on a node that it may use is 2 of 8, on gpu-1220 and 4 more; 59 are free in all, on 54 nodes" +
+				" (500 of the 2000 nodes that are large enough were looked at). It may use 2001 of 2001 nodes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked, atOnce, most atomic.Int32
+			reader := listing(func(node string) ([]corev1.Pod, error) {
+				asked.Add(1)
+				now := atOnce.Add(1)
+				defer atOnce.Add(-1)
+				for before := most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
+				}
+				// Each tenth node has one left, and each hundredth two; the first has none.
+				number, err := strconv.Atoi(strings.TrimPrefix(node, "gpu-"))
+				if err != nil {
+					return nil, err
+				}
+				held := int64(8)
+				switch number = number * 500 / tc.nodes; {
+				case number%100 == 5:
+					held = 6
+				case number%10 == 0 && number > 0:
+					held = 7
+				}
+				return []corev1.Pod{*holder("a", node, held-1, corev1.PodRunning), *holder("b", node, 1, corev1.PodRunning)}, nil
+			})
+			facts := full(tc.nodes)
+			if err := New(reader, reader).Usage(t.Context(), &facts); err != nil {
+				t.Fatal(err)
+			}
+			if got := int(asked.Load()); got != tc.wantAsked {
+				t.Errorf("%d requests, want %d", got, tc.wantAsked)
+			}
+			if most.Load() > usageAtOnce {
+				t.Errorf("%d requests at the same time", most.Load())
+			}
+			if message := diagnose.Diagnose(facts).Primary().Message; !strings.HasSuffix(message, tc.want) {
+				t.Errorf("message = %s\nwant it to end %s", message, tc.want)
+			}
+		})
 	}
 }
 
 func TestUsageThatIsNotKnown(t *testing.T) {
-	forbidden := newStore()
-	forbidden.fail = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil)
-	for name, tc := range map[string]struct {
-		nodes int
-		want  string
-	}{
-		"it is forbidden":          {1, "forbidden"},
-		"there are too many nodes": {maxUsageNodes + 1, "at most 100"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			facts := full(tc.nodes)
-			err := forbidden.Usage(t.Context(), &facts)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || facts.Nodes[1].Free != nil {
-				t.Errorf("error = %v, want %q; nodes %v", err, tc.want, facts.Nodes[1])
+	for _, nodes := range []int{1, maxUsageNodes + 1} {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			var asked atomic.Int32
+			forbidden := listing(func(string) ([]corev1.Pod, error) {
+				asked.Add(1)
+				return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil)
+			})
+			facts := full(nodes)
+			err := New(forbidden, forbidden).Usage(t.Context(), &facts)
+			if !apierrors.IsForbidden(err) || facts.Nodes[1].Free != nil {
+				t.Errorf("error = %v; nodes %v", err, facts.Nodes[1])
+			}
+			if asked.Load() > 2*usageAtOnce {
+				t.Errorf("%d requests, though the first was refused", asked.Load())
 			}
 		})
 	}

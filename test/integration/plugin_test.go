@@ -84,7 +84,7 @@ var _ = ginkgo.Describe("The kubectl plugin", func() {
 		create(waits)
 		expectReason(waits, aiv1.ReasonUnschedulable, "a node that it may use has 8, which other pods hold. It may use 2 of 2 nodes")
 		Expect(tell(namespace, "why", "waits")).To(MatchRegexp(
-			`A replica asks for 6 nvidia\.com/gpu, and the most that is free on a node that it may use is [0-3] of 8, on \S+\. It may use 2 of 2 nodes`))
+			`A replica asks for 6 nvidia\.com/gpu, and the most that is free on a node that it may use is [0-3] of 8, on \S+( and 1 more)?(; \d+ are free in all, on 2 nodes)?\. It may use 2 of 2 nodes`))
 		Expect(tell(namespace, "why", "holds")).To(MatchRegexp(`PodDisruptionBudget/holds-server +lets 1 be evicted, 2 of 2 healthy`))
 	})
 

@@ -21,10 +21,11 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/monitoringv1"
 )
 
-// Limits of the requests of one command. A person waits for it, and it sends some dozens at the most.
+// Limits of the requests of one command. A person waits for it. Most send some dozens; what is free in a large cluster takes one for
+// each node.
 const (
 	qps   = 50
-	burst = 100
+	burst = 600
 )
 
 // Scheme returns the types that the plugin works with: those of the operator.
