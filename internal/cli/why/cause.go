@@ -111,9 +111,11 @@ func repeats(event *corev1.Event) int32 {
 	return event.Count
 }
 
-// markCause marks the part that keeps the object from being ready, and takes the advice for it.
+// markCause marks the part that keeps the object from being ready, and takes the advice for it. Where nothing does, the advice is
+// for what is wrong all the same.
 func markCause(story *Story, failure *aiv1.Failure) {
 	if story.Ready == string(metav1.ConditionTrue) {
+		adviseAnyway(story)
 		return
 	}
 	reason, about := story.Reason, aiv1.FailureObject{}
@@ -135,6 +137,18 @@ func markCause(story *Story, failure *aiv1.Failure) {
 		reason = cause.reason
 	}
 	advise(story, reason)
+}
+
+// adviseAnyway tells what a look just now finds wrong though the object is ready.
+func adviseAnyway(story *Story) {
+	if len(story.Found) == 0 {
+		return
+	}
+	now := &story.Found[0]
+	if !slices.ContainsFunc(story.Tree.Notes, func(note string) bool { return strings.Contains(note, now.Message) }) {
+		story.Tree.note(fmt.Sprintf("seen just now: %s: %s", now.Reason, now.Message))
+	}
+	advise(story, now.Reason)
 }
 
 // findCause gives the part that a reason is about.

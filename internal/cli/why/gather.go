@@ -7,7 +7,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -209,24 +208,9 @@ func (t *Teller) child(ctx context.Context, story *Story, object access.Object, 
 	case "PodDisruptionBudget":
 		return part, t.budget(ctx, part, key)
 	case "HorizontalPodAutoscaler":
-		return part, t.autoscaler(ctx, part, key)
+		return part, t.autoscaler(ctx, story, part, key)
 	}
 	return part, nil
-}
-
-func (t *Teller) autoscaler(ctx context.Context, part *Part, key client.ObjectKey) error {
-	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
-	if err := t.Reader.Get(ctx, key, hpa); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	part.State = fmt.Sprintf("wants %d, between %d and %d", hpa.Status.DesiredReplicas, deref(hpa.Spec.MinReplicas), hpa.Spec.MaxReplicas)
-	for _, condition := range hpa.Status.Conditions {
-		if condition.Status == corev1.ConditionFalse && condition.Type != autoscalingv2.ScalingLimited {
-			part.Health = Waiting
-			part.note(fmt.Sprintf("%s: %s", condition.Reason, condition.Message))
-		}
-	}
-	return nil
 }
 
 // deployment adds the ReplicaSets that have pods or want some, their pods, and the claims that these mount.
@@ -266,7 +250,10 @@ func (t *Teller) deployment(ctx context.Context, story *Story, object access.Obj
 			return err
 		}
 	}
-	return nil
+	if story.Ready == string(metav1.ConditionTrue) {
+		return nil
+	}
+	return t.fillers(ctx, part, key.Namespace)
 }
 
 func (t *Teller) claim(ctx context.Context, parent *Part, namespace, name string) error {

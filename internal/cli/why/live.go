@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,8 +52,33 @@ func (t *Teller) diagnose(
 		// An old pod makes room at this moment, or has just done so.
 		found = found.Without(aiv1.ReasonRolloutBlocked)
 	}
-	story.Found = found.Findings
+	// As in status: what is wrong with the pods tells more than what is wrong with the autoscaler.
+	story.Found = append(found.Findings, story.Found...)
 	return known
+}
+
+// autoscaler tells of a HorizontalPodAutoscaler, and finds out as the operator does whether it does not scale.
+func (t *Teller) autoscaler(ctx context.Context, story *Story, part *Part, key client.ObjectKey) error {
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
+	if err := t.Reader.Get(ctx, key, hpa); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	part.State = fmt.Sprintf("wants %d, between %d and %d", hpa.Status.DesiredReplicas, deref(hpa.Spec.MinReplicas), hpa.Spec.MaxReplicas)
+	found := diagnose.Diagnose(diagnose.Facts{Now: t.Now(), Autoscaler: hpa})
+	story.Found = append(story.Found, found.Findings...)
+	for _, finding := range found.Findings {
+		part.Health, part.reason = Broken, finding.Reason
+		part.State += ", " + finding.Reason
+	}
+	for _, condition := range hpa.Status.Conditions {
+		if condition.Status == corev1.ConditionFalse && condition.Type != autoscalingv2.ScalingLimited {
+			if part.Health == Fine {
+				part.Health = Waiting
+			}
+			part.note(fmt.Sprintf("%s: %s", condition.Reason, condition.Message))
+		}
+	}
+	return nil
 }
 
 // seenNow is what keeps the pods from being up, as they are now. It is nil when nothing does, or when the operator has not even

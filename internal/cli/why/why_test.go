@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -132,6 +133,35 @@ func TestSomebodyWhoMaySeeLessIsToldSo(t *testing.T) {
 				t.Errorf("found = %v, want %q", story.Found, tc.words)
 			}
 		})
+	}
+}
+
+// noJobs is somebody who may not look at Jobs.
+type noJobs struct{ client.Reader }
+
+func (n noJobs) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, jobs := list.(*batchv1.JobList); jobs {
+		return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "", errors.New("not you"))
+	}
+	return n.Reader.List(ctx, list, options...)
+}
+
+func TestSomebodyWhoMayNotSeeJobsIsToldSo(t *testing.T) {
+	reader := noJobs{clitest.Client(t, clitest.Objects(t, "testdata/claim-being-filled.input.yaml")...)}
+	object, err := access.Find(t.Context(), reader, "team-a", "sentiment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	story, err := (&Teller{Reader: reader, Now: func() time.Time { return now }}).Tell(t.Context(), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment := story.Tree.find(func(p *Part) bool { return p.Kind == "Deployment" })
+	if want := "you may not list Jobs in this namespace, so those that fill a claim are not told"; !slices.Contains(deployment.Notes, want) {
+		t.Errorf("notes = %q, want %q", deployment.Notes, want)
+	}
+	if story.Reason != aiv1.ReasonCrashLoop || story.Advice == "" {
+		t.Errorf("the rest is not told: %+v", story)
 	}
 }
 
