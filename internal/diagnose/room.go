@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -52,7 +54,11 @@ func inAll(candidates []Node, name string, asked resource.Quantity) string {
 	}
 	text := ""
 	if some > 1 {
-		text = fmt.Sprintf("; %s are free in all, on %d nodes", sum.String(), some)
+		all := sum.String()
+		if strings.Contains(name, "/") { // devices are counted: 1000, and not 1k
+			all = strconv.FormatInt(sum.Value(), 10)
+		}
+		text = fmt.Sprintf("; %s are free in all, on %d nodes", all, some)
 	}
 	if known < large {
 		text += fmt.Sprintf(" (%d of the %d nodes that are large enough were looked at)", known, large)
