@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -137,20 +138,35 @@ func (o *logOptions) bind(flags *flag.FlagSet) {
 }
 
 func (o *logOptions) install() error {
-	level, err := zapcore.ParseLevel(o.level)
+	logger, err := o.logger(os.Stderr)
 	if err != nil {
-		return fmt.Errorf("--log-level: %w", err)
+		return err
 	}
-	encoder := zap.JSONEncoder()
-	switch o.format {
-	case "json":
-	case "text":
-		encoder = zap.ConsoleEncoder()
-	default:
-		return fmt.Errorf("--log-format must be json or text, not %q", o.format)
-	}
-	logger := zap.New(encoder, zap.Level(level))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
 	return nil
+}
+
+// logger writes a line for each message. Only who debugs the operator gets the stack of an error beside it.
+func (o *logOptions) logger(to io.Writer) (logr.Logger, error) {
+	level, err := zapcore.ParseLevel(o.level)
+	if err != nil {
+		return logr.Logger{}, fmt.Errorf("--log-level: %w", err)
+	}
+	readable := func(config *zapcore.EncoderConfig) {
+		config.EncodeTime = zapcore.TimeEncoderOfLayout("2006-01-02T15:04:05.000Z07:00")
+	}
+	encoder := zap.JSONEncoder(readable)
+	switch o.format {
+	case "json":
+	case "text":
+		encoder = zap.ConsoleEncoder(readable)
+	default:
+		return logr.Logger{}, fmt.Errorf("--log-format must be json or text, not %q", o.format)
+	}
+	stacks := zapcore.DPanicLevel
+	if level == zapcore.DebugLevel {
+		stacks = zapcore.ErrorLevel
+	}
+	return zap.New(encoder, zap.Level(level), zap.StacktraceLevel(stacks), zap.WriteTo(to)), nil
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -67,6 +69,29 @@ func TestRun(t *testing.T) {
 				t.Errorf("error = %v, want %q", err, tc.wantErr)
 			}
 		})
+	}
+}
+
+func TestErrorsAreLoggedInALine(t *testing.T) {
+	when := `20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}`
+	for _, tc := range []struct {
+		options logOptions
+		want    string
+		stack   bool
+	}{
+		{logOptions{"json", "info"}, `^{"level":"error","ts":"` + when + `[^"]+","msg":"It failed","error":"why"}\n$`, false},
+		{logOptions{"text", "info"}, `^` + when + `\S+\tERROR\tIt failed\t{"error": "why"}\n$`, false},
+		{logOptions{"json", "debug"}, `"error":"why","stacktrace":"`, true},
+	} {
+		var out bytes.Buffer
+		logger, err := tc.options.logger(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logger.Error(errors.New("why"), "It failed")
+		if !regexp.MustCompile(tc.want).Match(out.Bytes()) || strings.Contains(out.String(), "main_test.go") != tc.stack {
+			t.Errorf("%+v: logged %q", tc.options, out.String())
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,9 +24,6 @@ var (
 	// watched is the namespace of the spec that runs.
 	watched string
 )
-
-// stack is what tells nothing in the operator's log.
-var stack = regexp.MustCompile(`,"stacktrace":"[^"]*"`)
 
 // tailSize is how much of the operator's log a failed spec shows.
 const tailSize = 6 << 10
@@ -98,7 +94,6 @@ func dump() {
 			event.InvolvedObject.Name, event.Reason, event.Message)
 	}
 	log, err := os.ReadFile(operator.log)
-	log = stack.ReplaceAll(log, nil)
 	say("The operator's log ends with (error %v):\n%s\n", err, log[max(0, len(log)-tailSize):])
 }
 
