@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -54,7 +55,6 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 	})
 
 	ginkgo.It("installs for all namespaces, and models are served", func() {
-		publish(oldest)
 		everywhere.subscribe(oldest)
 		everywhere.approve(oldest)
 		everywhere.expectSucceeded(oldest)
@@ -302,6 +302,7 @@ func expectIntegrationTests() {
 	output := &bytes.Buffer{}
 	command.Stdout, command.Stderr = output, output
 	err := command.Run()
+	Expect(os.WriteFile(filepath.Join(logs, "integration.log"), output.Bytes(), 0o600)).To(Succeed())
 	Expect(err).NotTo(HaveOccurred(), output.String())
 	Expect(len(passed.FindAll(output.Bytes(), -1))).To(BeNumerically(">=", 8), output.String())
 }

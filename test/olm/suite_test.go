@@ -105,6 +105,7 @@ var _ = ginkgo.BeforeSuite(func() {
 
 	makeBundles()
 	startLifecycleManager()
+	publish(oldest)
 })
 
 // startLifecycleManager installs the definitions of the Lifecycle Manager and runs its two operators.
