@@ -15,7 +15,13 @@ import (
 )
 
 // Kubeflow looks into a Kubeflow Model Registry by its API.
-type Kubeflow struct{ URL string }
+type Kubeflow struct {
+	URL string
+	// Live makes a dump leave out what is archived, and tell what is deployed: the registry deletes nothing.
+	Live bool
+}
+
+const archived = "ARCHIVED"
 
 type kubeflowResource struct {
 	ID           string `json:"id"`
@@ -90,7 +96,7 @@ func (s Kubeflow) Entries(t testing.TB, name string) []conformance.Entry {
 	versions, _ := s.list(t, "registered_models/"+model+"/versions")
 	var entries []conformance.Entry
 	for _, v := range versions {
-		entry := conformance.Entry{Version: v.Name, Tags: map[string]string{}, Archived: v.State == "ARCHIVED"}
+		entry := conformance.Entry{Version: v.Name, Tags: map[string]string{}, Archived: v.State == archived}
 		for property, value := range v.Properties {
 			entry.Tags[property] = value.Value
 		}
@@ -137,15 +143,32 @@ func (s Kubeflow) Add(t testing.TB, name, version string, tags map[string]string
 func (s Kubeflow) Dump(t testing.TB, prefix string) string {
 	t.Helper()
 	var dump strings.Builder
+	tell := func(indent string, item kubeflowResource, raw json.RawMessage) bool {
+		if s.Live && item.State == archived {
+			return false
+		}
+		fmt.Fprintf(&dump, "%s%s\n", indent, raw)
+		return true
+	}
 	models, raw := s.list(t, "registered_models")
 	for i, model := range models {
 		if !strings.HasPrefix(model.Name, prefix) {
 			continue
 		}
-		fmt.Fprintf(&dump, "%s\n", raw[i])
-		_, versions := s.list(t, "registered_models/"+model.ID+"/versions")
-		for _, version := range versions {
-			fmt.Fprintf(&dump, "  %s\n", version)
+		told := tell("", model, raw[i])
+		versions, rawVersions := s.list(t, "registered_models/"+model.ID+"/versions")
+		for j, version := range versions {
+			if tell("  ", version, rawVersions[j]) && !told {
+				fmt.Fprintf(&dump, "  is a version of model %q, which is archived\n", model.Name)
+			}
+		}
+	}
+	if s.Live {
+		services, raw := s.list(t, "inference_services")
+		for i, service := range services {
+			if service.DesiredState == "DEPLOYED" {
+				tell("deployed: ", service, raw[i])
+			}
 		}
 	}
 	return dump.String()
