@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aimodel-operator/aimodel-operator/internal/registry"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry/mlflow"
@@ -28,22 +27,9 @@ func TestMLflow(t *testing.T) {
 	t.Run("more", func(t *testing.T) { mlflowAlone(t, server) })
 }
 
-func mlflowBackend(t *testing.T, address, workspace string) registry.Backend {
-	t.Helper()
-	client, err := registry.NewHTTPClient(registry.Transport{Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	backend, err := mlflow.New(registry.Config{URL: address, HTTPClient: client, Workspace: workspace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return backend
-}
-
 // mlflowAlone tests what no other registry has.
 func mlflowAlone(t *testing.T, server servers.MLflow) {
-	backend := mlflowBackend(t, server.URL, "")
+	backend := mlflowAs(t, registry.Auth{}, server.URL, "")
 	look := inspect.MLflow{URL: server.URL}
 
 	t.Run("a registered model of others gets a version only when asked, and stays", func(t *testing.T) {
@@ -128,7 +114,7 @@ func mlflowAlone(t *testing.T, server servers.MLflow) {
 		}
 	})
 	t.Run("a host name that MLflow does not answer to is no matter of credentials", func(t *testing.T) {
-		err := mlflowBackend(t, strings.Replace(server.URL, "127.0.0.1", "registry.127.0.0.1.example", 1), "").Check(t.Context())
+		err := mlflowAs(t, registry.Auth{}, strings.Replace(server.URL, "127.0.0.1", "registry.127.0.0.1.example", 1), "").Check(t.Context())
 		wantReason(t, err, registry.Unreachable) // there is no such name
 		client := &http.Client{Transport: otherHost{}}
 		backend, err := mlflow.New(registry.Config{URL: server.URL, HTTPClient: client})
@@ -138,7 +124,7 @@ func mlflowAlone(t *testing.T, server servers.MLflow) {
 		wantReason(t, backend.Check(t.Context()), registry.Invalid)
 	})
 	t.Run("a workspace on a server without them", func(t *testing.T) {
-		wantReason(t, mlflowBackend(t, server.URL, "team-a").Check(t.Context()), registry.Invalid)
+		wantReason(t, mlflowAs(t, registry.Auth{}, server.URL, "team-a").Check(t.Context()), registry.Invalid)
 	})
 }
 

@@ -21,6 +21,20 @@ var (
 	errExists = errors.New("it exists")
 )
 
+// forbiddenError is in errors by which MLflow says that the user may not do that. It says the same of what is not there, where users
+// have no permission by default.
+type forbiddenError struct{ error }
+
+func isForbidden(err error) bool {
+	var inside forbiddenError
+	return errors.As(err, &inside)
+}
+
+func forbidden(err *registry.Error) *registry.Error {
+	err.Err = forbiddenError{err.Err}
+	return err
+}
+
 // client calls MLflow's REST API. Its errors are of the package registry, but for the two above.
 type client struct {
 	conn      *wire.Conn
@@ -84,19 +98,22 @@ func explain(answer wire.Answer) error {
 		Message string `json:"message"`
 	}
 	if json.Unmarshal(answer.Body, &said) != nil {
-		if answer.Status == http.StatusForbidden && strings.Contains(string(answer.Body), "Invalid Host header") {
-			return answer.Reasoned(registry.Invalid, "MLflow does not answer to this name of its host: see its option --allowed-hosts")
-		}
-		return answer.Error("")
+		return explainText(answer)
 	}
 	switch said.Code {
 	case "RESOURCE_DOES_NOT_EXIST":
+		if strings.HasPrefix(said.Message, "Workspace '") {
+			// What was in a workspace that is deleted may live on in another.
+			return answer.Reasoned(registry.Invalid, said.Message)
+		}
 		return errors.Join(errAbsent, answer.Reasoned(registry.Invalid, said.Message))
 	case "RESOURCE_ALREADY_EXISTS":
 		return errors.Join(errExists, answer.Reasoned(registry.Conflict, said.Message))
 	case "INVALID_PARAMETER_VALUE", "BAD_REQUEST", "MALFORMED_REQUEST", "FEATURE_DISABLED", "INVALID_STATE":
 		return answer.Reasoned(registry.Invalid, said.Message)
-	case "PERMISSION_DENIED", "UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED":
+	case "PERMISSION_DENIED":
+		return forbidden(answer.Reasoned(registry.Unauthorized, said.Message))
+	case "UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED":
 		return answer.Reasoned(registry.Unauthorized, said.Message)
 	case "REQUEST_LIMIT_EXCEEDED", "RESOURCE_EXHAUSTED":
 		return answer.Reasoned(registry.RateLimited, said.Message)
@@ -104,6 +121,20 @@ func explain(answer wire.Answer) error {
 		return answer.Reasoned(registry.Unreachable, said.Message)
 	}
 	return answer.Error(said.Message)
+}
+
+// explainText is explain for what MLflow says in plain text: its authentication, and its look at the name of the host.
+func explainText(answer wire.Answer) error {
+	text := strings.TrimSpace(string(answer.Body))
+	switch {
+	case answer.Status == http.StatusForbidden && strings.Contains(text, "Invalid Host header"):
+		return answer.Reasoned(registry.Invalid, "MLflow does not answer to this name of its host: see its option --allowed-hosts")
+	case answer.Status == http.StatusForbidden && text == "Permission denied":
+		return forbidden(answer.Reasoned(registry.Unauthorized, "MLflow gives this user no permission for it"))
+	case answer.Status == http.StatusUnauthorized && strings.HasPrefix(text, "You are not authenticated"):
+		return answer.Reasoned(registry.Unauthorized, "MLflow knows no such user with this password")
+	}
+	return answer.Error("")
 }
 
 // search returns all versions that a filter finds, the oldest first.
@@ -134,6 +165,34 @@ func (c client) hasVersions(ctx context.Context, name string) (bool, error) {
 	query := url.Values{"filter": {"name = '" + name + "'"}, "max_results": {"1"}}
 	err := c.call(ctx, "search for other versions", http.MethodGet, "model-versions/search", query, nil, &page)
 	return len(page.Versions) > 0, err
+}
+
+// needWorkspaces fails if the backend has a workspace, and the server has none: before 3.10, it ignores that one is named.
+func (c client) needWorkspaces(ctx context.Context) error {
+	if c.workspace == "" {
+		return nil
+	}
+	const what = "look for the workspace"
+	answer, err := c.conn.Send(ctx, wire.Request{What: what, Method: http.MethodGet, Path: "api/3.0/mlflow/server-info"})
+	if err != nil {
+		return err
+	}
+	var info struct {
+		Enabled bool `json:"workspaces_enabled"`
+	}
+	switch {
+	case answer.OK():
+		if err := answer.Decode(&info); err != nil {
+			return err
+		}
+	case answer.Status != http.StatusNotFound: // it has no such page before 3.10
+		return explain(answer)
+	}
+	if !info.Enabled {
+		return registry.Errorf(registry.Invalid,
+			"%s: this MLflow has no workspaces; they need its version 3.10, and its option --enable-workspaces", what)
+	}
+	return nil
 }
 
 // get returns a version by its number, or errAbsent.

@@ -49,7 +49,11 @@ func New(config registry.Config) (*Backend, error) {
 // Check searches for one registered model.
 func (b *Backend) Check(ctx context.Context) error {
 	var page struct{}
-	return b.call(ctx, "check", http.MethodGet, "registered-models/search", url.Values{"max_results": {"1"}}, nil, &page)
+	err := b.call(ctx, "check", http.MethodGet, "registered-models/search", url.Values{"max_results": {"1"}}, nil, &page)
+	if err != nil {
+		return err
+	}
+	return b.needWorkspaces(ctx)
 }
 
 // namePattern is stricter than MLflow: a name is part of a filter, and of a page's address.
@@ -108,7 +112,7 @@ func (b *Backend) byHand(ctx context.Context, r registry.Registration) ([]versio
 	}
 	v, err := b.get(ctx, r.Name, r.Version)
 	switch {
-	case errors.Is(err, errAbsent):
+	case errors.Is(err, errAbsent), isForbidden(err): // which of them, create finds out
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -120,12 +124,12 @@ func (b *Backend) byHand(ctx context.Context, r registry.Registration) ([]versio
 
 // create creates a version, and the registered model if there is none, and returns what there is then.
 func (b *Backend) create(ctx context.Context, r registry.Registration) ([]version, error) {
+	if err := b.needWorkspaces(ctx); err != nil {
+		return nil, err
+	}
 	enclosing, err := b.model(ctx, r.Name)
-	if errors.Is(err, errAbsent) {
-		err = b.createModel(ctx, r.Name, tag{registry.MarkOrigin, registry.OriginCreated})
-		if err == nil || errors.Is(err, errExists) {
-			enclosing, err = b.model(ctx, r.Name)
-		}
+	if errors.Is(err, errAbsent) || isForbidden(err) {
+		enclosing, err = b.claim(ctx, r.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -153,6 +157,20 @@ func (b *Backend) create(ctx context.Context, r registry.Registration) ([]versio
 	}
 	// Somebody else may have done the same in this moment.
 	return b.find(ctx, r)
+}
+
+// claim creates a registered model, or returns the one that is there. Where MLflow hides from a user what is there, this alone tells
+// it from what is not there.
+func (b *Backend) claim(ctx context.Context, name string) (model, error) {
+	err := b.createModel(ctx, name, tag{registry.MarkOrigin, registry.OriginCreated})
+	if err != nil && !errors.Is(err, errExists) {
+		return model{}, err
+	}
+	there, err := b.model(ctx, name)
+	if isForbidden(err) {
+		err = registry.Errorf(registry.Unauthorized, "there is a registered model %q, and MLflow gives this user no permission on it", name)
+	}
+	return there, err
 }
 
 // keep brings the version that the registration may have up to date, and takes away what was created twice. If several created
@@ -184,8 +202,17 @@ func (b *Backend) keep(ctx context.Context, r registry.Registration, found []ver
 	}
 	return registry.Entry{
 		Name: first.Name, ID: first.Name + "/" + first.Version, Version: first.Version, Created: created, Adopted: !created,
-		URL: b.conn.Base().JoinPath().String() + "/#/models/" + url.PathEscape(first.Name) + "/versions/" + first.Version,
+		URL: b.page(first),
 	}, nil
+}
+
+// page is the address of the page about a version.
+func (b *Backend) page(v version) string {
+	page := b.conn.Base().JoinPath().String() + "/#/models/" + url.PathEscape(v.Name) + "/versions/" + v.Version
+	if b.workspace != "" {
+		page += "?workspace=" + url.QueryEscape(b.workspace)
+	}
+	return page
 }
 
 // wanted are all tags of the operator that a version shall have.
@@ -250,10 +277,11 @@ func (b *Backend) Unregister(ctx context.Context, r registry.Registration, polic
 			return err
 		}
 	}
-	if policy != registry.Delete {
+	if policy != registry.Delete && len(found) > 0 {
 		return nil
 	}
-	// Also where no version was found: the last try may have ended right after it deleted that.
+	// Also where no version was found: the last try may have ended right after it deleted that, or the search left out what this user
+	// has no permission for.
 	return b.clear(ctx, name)
 }
 
@@ -277,9 +305,13 @@ func (b *Backend) end(ctx context.Context, r registry.Registration, v version, p
 	return b.release(ctx, fresh, marked.Created)
 }
 
-// clear deletes a registered model that the operator made, and that nothing is left in.
+// clear deletes a registered model that the operator made, and that nothing is left in. It fails if one is there whose versions this
+// user may not see.
 func (b *Backend) clear(ctx context.Context, name string) error {
 	enclosing, err := b.model(ctx, name)
+	if isForbidden(err) {
+		enclosing, err = b.claim(ctx, name)
+	}
 	switch {
 	case errors.Is(err, errAbsent):
 		return nil

@@ -32,6 +32,11 @@ type Target struct {
 	ByHand string
 	// Coarse lets only some of the requests of an operation go wrong, for a backend that needs dozens of them.
 	Coarse bool
+	// CutsOnly lets requests go wrong only by a cut after the registry acted, for a backend that meets the other faults elsewhere.
+	CutsOnly bool
+	// HidesAbsent is true if the registry answers to what is not there as to what the user may not see: to tell them apart, something
+	// is made and taken away again.
+	HidesAbsent bool
 	// OneAtATime is for a registry that answers requests at the same time with errors of its own.
 	OneAtATime bool
 	// Many is how many models are registered at once.
@@ -239,6 +244,16 @@ func (s *suite) quiet(t *testing.T, name string, run func()) {
 			t.Fatalf("these were sent without need:\n%s", strings.Join(writes, "\n"))
 		}
 	})
+}
+
+// noTrace runs what ends a registration that is not there: it leaves the registry as it was.
+func (s *suite) noTrace(t *testing.T, name string, run func()) {
+	t.Helper()
+	if s.HidesAbsent {
+		s.untouched(t, name, run)
+		return
+	}
+	s.quiet(t, name, run)
 }
 
 func wantTags(t *testing.T, entry Entry, want map[string]string, without ...string) {

@@ -159,6 +159,9 @@ func (s *suite) faults(t *testing.T) {
 func (s *suite) strikeAll(t *testing.T, op operation) {
 	t.Helper()
 	for _, wrong := range mistakes() {
+		if s.CutsOnly && wrong.Way != CutAfter {
+			continue
+		}
 		struck := 0
 		for wrong.At = 1; s.strike(t, op, wrong); wrong.At = wrong.next(s.Coarse) {
 			struck++

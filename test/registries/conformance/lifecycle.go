@@ -199,13 +199,13 @@ func (s *suite) takesOver(t *testing.T) {
 
 func (s *suite) endsByPolicy(t *testing.T) {
 	never := s.registration()
-	s.quiet(t, never.Name, func() { s.unregister(t, never, registry.Delete) })
+	s.noTrace(t, never.Name, func() { s.unregister(t, never, registry.Delete) })
 
 	deleted := s.registration()
 	s.register(t, deleted)
 	s.unregister(t, deleted, registry.Delete)
 	s.gone(t, deleted.Name)
-	s.quiet(t, deleted.Name, func() { s.unregister(t, deleted, registry.Delete) })
+	s.noTrace(t, deleted.Name, func() { s.unregister(t, deleted, registry.Delete) })
 
 	archived := s.registration()
 	s.register(t, archived)

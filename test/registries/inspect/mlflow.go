@@ -15,7 +15,13 @@ import (
 )
 
 // MLflow looks into MLflow by its API.
-type MLflow struct{ URL, Workspace string }
+type MLflow struct {
+	URL, Workspace string
+	// Auth is the administrator's, where MLflow has users.
+	Auth registry.Auth
+	// ShareWith is a user who gets permission for all that Add makes, or empty.
+	ShareWith string
+}
 
 // MLflowTag is a tag as MLflow has it.
 type MLflowTag struct {
@@ -33,6 +39,11 @@ type MLflowVersion struct {
 // Call sends a request that must succeed, and decodes the answer.
 func (s MLflow) Call(t testing.TB, method, path string, body, into any) {
 	t.Helper()
+	s.call(t, method, "2.0/mlflow/"+path, body, into)
+}
+
+func (s MLflow) call(t testing.TB, method, path string, body, into any) {
+	t.Helper()
 	raw := ""
 	if body != nil {
 		sent, err := json.Marshal(body)
@@ -45,8 +56,9 @@ func (s MLflow) Call(t testing.TB, method, path string, body, into any) {
 	if s.Workspace != "" {
 		header.Set("X-Mlflow-Workspace", s.Workspace)
 	}
-	status, _, said := servers.Do(t, method, s.URL+"/api/2.0/mlflow/"+path, header, raw)
-	if status != http.StatusOK {
+	s.Auth.Apply(&http.Request{Header: header})
+	status, _, said := servers.Do(t, method, s.URL+"/api/"+path, header, raw)
+	if status/100 != 2 {
 		t.Fatalf("%s: %d %s", path, status, said)
 	}
 	if into != nil {
@@ -128,6 +140,9 @@ func (s MLflow) Add(t testing.TB, name, _ string, tags map[string]string) {
 	}
 	if len(s.Versions(t, name)) == 0 {
 		s.Call(t, http.MethodPost, "registered-models/create", map[string]any{"name": name}, nil)
+		if s.ShareWith != "" {
+			s.Allow(t, s.ShareWith, name, "MANAGE")
+		}
 	}
 	s.Call(t, http.MethodPost, "model-versions/create", map[string]any{"name": name, "source": "s3://bucket/" + name, "tags": list}, nil)
 }

@@ -12,10 +12,32 @@ import (
 type MLflow struct {
 	*Process
 	URL string
+	// Admin and AdminPassword are the user who may do everything, where there are users.
+	Admin, AdminPassword string
 }
 
 // StartMLflow starts the mlflow program that MLFLOW names, or that `make registries` installed.
 func StartMLflow(t testing.TB, flags ...string) MLflow {
+	t.Helper()
+	return startMLflow(t, MLflow{}, nil, flags)
+}
+
+// StartMLflowWithUsers starts MLflow with its own app for authentication. Its users have no permission that nobody gave them.
+func StartMLflowWithUsers(t testing.TB, flags ...string) MLflow {
+	t.Helper()
+	dir := t.TempDir()
+	server := MLflow{Admin: "admin", AdminPassword: "the-password-of-the-admin"}
+	config := filepath.Join(dir, "auth.ini")
+	// Without the cache, each request waits for a hash that is slow on purpose.
+	write(t, config, fmt.Sprintf("[mlflow]\ndefault_permission = NO_PERMISSIONS\ndatabase_uri = sqlite:///%s\nadmin_username = %s\n"+
+		"authorization_function = mlflow.server.auth:authenticate_request_basic_auth\ngrant_default_workspace_access = false\n"+
+		"auth_cache_ttl_seconds = 600\n", filepath.Join(dir, "auth.db"), server.Admin))
+	return startMLflow(t, server, []string{
+		"MLFLOW_AUTH_CONFIG_PATH=" + config, "MLFLOW_AUTH_ADMIN_PASSWORD=" + server.AdminPassword, "MLFLOW_FLASK_SERVER_SECRET_KEY=of-the-test",
+	}, append([]string{"--app-name", "basic-auth"}, flags...))
+}
+
+func startMLflow(t testing.TB, server MLflow, env, flags []string) MLflow {
 	t.Helper()
 	program := os.Getenv("MLFLOW")
 	if program == "" {
@@ -26,7 +48,7 @@ func StartMLflow(t testing.TB, flags ...string) MLflow {
 	}
 	dir := t.TempDir()
 	on := port(t)
-	server := MLflow{URL: fmt.Sprintf("http://127.0.0.1:%d", on)}
+	server.URL = fmt.Sprintf("http://127.0.0.1:%d", on)
 	server.Process = run(t, server.URL+"/health", func() *exec.Cmd {
 		cmd := exec.Command(program, append([]string{
 			"server", "--host", "127.0.0.1", "--port", fmt.Sprint(on), "--workers", "1", "--backend-store-uri", "sqlite:///" + filepath.Join(dir, "mlflow.db"),
@@ -34,7 +56,7 @@ func StartMLflow(t testing.TB, flags ...string) MLflow {
 		}, flags...)...)
 		cmd.Dir = dir
 		// It reports to nobody, and runs no jobs, which would be a dozen processes.
-		cmd.Env = append(os.Environ(), "MLFLOW_DISABLE_TELEMETRY=true", "DO_NOT_TRACK=true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false")
+		cmd.Env = append(append(os.Environ(), env...), "MLFLOW_DISABLE_TELEMETRY=true", "DO_NOT_TRACK=true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false")
 		return cmd
 	})
 	return server
