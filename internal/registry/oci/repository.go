@@ -132,8 +132,14 @@ func explain(conn *wire.Conn, what string, err error) *registry.Error {
 	switch {
 	case errors.As(err, &classified):
 		return &registry.Error{Reason: classified.Reason, RetryAfter: classified.RetryAfter, Err: errors.New(conn.Redact(classified.Error()))}
+	case errors.As(err, &refused) && refused.URL != nil && !isAPI(refused.URL.Path):
+		return registry.FromStatus(what+": "+getToken, refused.StatusCode, http.Header{}, conn.Redact(refused.Errors.Error()))
 	case errors.As(err, &refused):
-		return registry.FromStatus(what, refused.StatusCode, http.Header{}, conn.Redact(refused.Errors.Error()))
+		said := refused.Errors.Error()
+		if lacking := needs(refused.Errors); lacking != "" {
+			said += ": the credentials have to allow " + lacking
+		}
+		return registry.FromStatus(what, refused.StatusCode, http.Header{}, conn.Redact(said))
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return registry.Errorf(registry.Unauthorized, "%s: the registry asks for a user name and a password", what)
 	}

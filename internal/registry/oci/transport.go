@@ -3,10 +3,13 @@ package oci
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+
+	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/aimodel-operator/aimodel-operator/internal/registry"
 )
@@ -43,10 +46,18 @@ func (c classified) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, registry.FromStatus(step(request), response.StatusCode, response.Header, said.String())
 }
 
+// getToken names a request to the token service of a registry.
+const getToken = "get a token"
+
+// isAPI says whether a path is of a registry, and not of its token service.
+func isAPI(path string) bool { return strings.HasPrefix(path, "/v2/") }
+
 // step says in a word what a request is for, without its address.
 func step(request *http.Request) string {
 	what := "manifest"
 	switch path := request.URL.Path; {
+	case !isAPI(path):
+		return getToken
 	case strings.Contains(path, "/blobs/"):
 		what = "blob"
 	case strings.HasSuffix(path, "/tags/list"):
@@ -96,4 +107,25 @@ func (l complaintList) String() string {
 		said = append(said, strings.TrimSpace(c.Code+" "+c.Message))
 	}
 	return strings.Join(said, ", ")
+}
+
+// needs is what a registry says in the details of its errors that a request needs: actions on a repository.
+func needs(refused errcode.Errors) string {
+	var all []string
+	for _, one := range refused {
+		if one.Code != errcode.ErrorCodeUnauthorized && one.Code != errcode.ErrorCodeDenied {
+			continue
+		}
+		var wanted []struct{ Type, Name, Action string }
+		raw, err := json.Marshal(one.Detail)
+		if err != nil || json.Unmarshal(raw, &wanted) != nil {
+			continue // others put other things there
+		}
+		for _, w := range wanted {
+			if w.Action != "" {
+				all = append(all, fmt.Sprintf("%s of %s %s", w.Action, w.Type, w.Name))
+			}
+		}
+	}
+	return strings.Join(all, ", ")
 }

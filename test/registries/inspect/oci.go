@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,9 +39,21 @@ func (s OCI) do(t testing.TB, method, path, contentType, body string) (int, http
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
 	}
-	registry.Auth{Username: s.User, Password: s.Password}.Apply(request)
+	s.auth(t, address).Apply(request)
 	status, header, raw := servers.Do(t, method, address, request.Header, body)
 	return status, header, string(raw)
+}
+
+// endOfRepository is what follows the name of a repository in an address.
+var endOfRepository = regexp.MustCompile(`/(manifests|blobs|tags)/.*`)
+
+func (s OCI) auth(t testing.TB, address string) registry.Auth {
+	t.Helper()
+	if s.Tokens == nil {
+		return registry.Auth{Username: s.User, Password: s.Password}
+	}
+	_, path, _ := strings.Cut(address, "/v2/")
+	return registry.Auth{Token: s.Tokens.For(t, endOfRepository.ReplaceAllString(path, ""))}
 }
 
 func (s OCI) repository(name string) string { return strings.TrimPrefix(s.Path+"/"+name, "/") }

@@ -16,6 +16,8 @@ type OCIOptions struct {
 	NoDelete bool
 	// Credentials asks for the user and the password of OCI, by HTTP basic authentication.
 	Credentials bool
+	// Tokens asks for tokens of this service instead.
+	Tokens *Tokens
 }
 
 // OCI is Debian's docker-registry.
@@ -25,6 +27,8 @@ type OCI struct {
 	// Storage is the folder with its repositories.
 	Storage        string
 	User, Password string
+	// Tokens is the service whose tokens it asks for, or nil.
+	Tokens *Tokens
 }
 
 // StartOCI starts a docker-registry.
@@ -39,7 +43,10 @@ func StartOCI(t testing.TB, options OCIOptions) OCI {
 	r := OCI{URL: fmt.Sprintf("http://127.0.0.1:%d", on), Storage: filepath.Join(dir, "data")}
 	config := fmt.Sprintf("version: 0.1\nlog: {level: error, accesslog: {disabled: true}}\n"+
 		"storage:\n  filesystem: {rootdirectory: %s}\n  delete: {enabled: %t}\nhttp: {addr: '127.0.0.1:%d'}\n", r.Storage, !options.NoDelete, on)
-	if options.Credentials {
+	if options.Tokens != nil {
+		r.Tokens, r.User, r.Password = options.Tokens, options.Tokens.User, options.Tokens.Password
+		config += options.Tokens.config()
+	} else if options.Credentials {
 		r.User, r.Password = "operator", "the-password-of-the-test"
 		file := filepath.Join(dir, "htpasswd")
 		write(t, file, r.User+":"+bcrypted+"\n")
