@@ -12,7 +12,7 @@ class Refused extends Error {
   }
 }
 
-// receiver returns an HTTP server that takes events at POST /events. secret is the signing key, "whsec_" and base64. token, if
+// receiver returns an HTTP server that takes events at POST /events. entries handles them, at once or as a promise. secret is the signing key, "whsec_" and base64. token, if
 // there is one, is a bearer token that requests must carry. inspect opens /entries, for tests and demonstrations only.
 export function receiver({ entries, secret, token, inspect = false }) {
   const webhook = new Webhook(secret)
@@ -33,7 +33,7 @@ export function receiver({ entries, secret, token, inspect = false }) {
         return send(200, entries.list())
       }
       if (request.method !== 'POST' || pathname !== '/events') throw new Refused(404, 'events are received at POST /events')
-      const { status, body: reply } = entries.handle(accept(request, body))
+      const { status, body: reply } = await entries.handle(accept(request, body))
       send(status, reply)
     } catch (error) {
       if (!(error instanceof Refused)) console.error(error)

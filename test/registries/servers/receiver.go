@@ -18,8 +18,8 @@ type Receiver struct {
 	Secret, Token string
 }
 
-// StartReceiver starts test/webhook-receiver.
-func StartReceiver(t testing.TB) Receiver {
+// StartReceiver starts test/webhook-receiver, with variables of its environment, if there are any.
+func StartReceiver(t testing.TB, env ...string) Receiver {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -38,7 +38,7 @@ func StartReceiver(t testing.TB) Receiver {
 	r.Process = run(t, r.EntriesURL, func() *exec.Cmd {
 		cmd := exec.Command(node, "server.js")
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+r.Secret, "WEBHOOK_TOKEN="+r.Token, fmt.Sprintf("PORT=%d", on), "INSPECT=1", "END_WITH_STDIN=1")
+		cmd.Env = append(append(os.Environ(), env...), "WEBHOOK_SECRET="+r.Secret, "WEBHOOK_TOKEN="+r.Token, fmt.Sprintf("PORT=%d", on), "INSPECT=1", "END_WITH_STDIN=1")
 		return cmd
 	})
 	return r
