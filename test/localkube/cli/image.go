@@ -22,7 +22,7 @@ func newImage(dir *string) *cobra.Command {
 containerd. LAYOUT is a folder with an image in the OCI image layout, which is imported as it is. Pods use it with imagePullPolicy
 Never or IfNotPresent. Where there is no real node, nothing is done: simulated pods need no images.`,
 		Example: "  CGO_ENABLED=0 go build -o /tmp/server ./cmd/server && localkube image load --ref server:dev /tmp/server\n" +
-			"  localkube image load --ref example.com/aimodel-operator:0.1.0 dist/images/manager",
+			"  localkube image load --ref example.com/aimodel-operator:dev dist/images/manager",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state, err := cluster.ReadState(*dir)
