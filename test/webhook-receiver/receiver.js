@@ -12,8 +12,9 @@ class Refused extends Error {
   }
 }
 
-// receiver returns an HTTP server that takes events at POST /events. entries handles them, at once or as a promise. secret is the signing key, "whsec_" and base64. token, if
-// there is one, is a bearer token that requests must carry. inspect opens /entries, for tests and demonstrations only.
+// receiver returns an HTTP server that takes events at POST /events. entries handles them, at once or as a promise. secret is the
+// signing key, "whsec_" and base64. token, if there is one, is a bearer token that requests must carry. inspect opens /entries, for
+// tests and demonstrations only.
 export function receiver({ entries, secret, token, inspect = false }) {
   const webhook = new Webhook(secret)
 
