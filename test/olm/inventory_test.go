@@ -18,6 +18,10 @@ import (
 var passing = []string{"events", "endpointslices", "endpoints", "leases", "nodes", "apiservices", "flowschemas", "prioritylevelconfigurations",
 	"componentstatuses", "ipaddresses", "servicecidrs"}
 
+// ofOperatorGroup begins the names of the ClusterRoles that the Lifecycle Manager makes for an OperatorGroup and takes away with it. When
+// it looks at the group just as that is deleted, it makes one anew, which then stays.
+const ofOperatorGroup = "olm.og."
+
 // inventory lists the objects of the cluster, as "resource.group namespace/name", outside some namespaces. Leases are listed for
 // the operator only.
 func inventory(but ...string) map[string]bool {
@@ -46,7 +50,7 @@ func inventory(but ...string) map[string]bool {
 				if slices.Contains(but, item.Namespace) || slices.Contains(but, item.Name) {
 					continue
 				}
-				if operators && !strings.HasPrefix(item.Name, packageName) {
+				if operators && !strings.HasPrefix(item.Name, packageName) || strings.HasPrefix(item.Name, ofOperatorGroup) {
 					continue
 				}
 				found[schema.GroupResource{Group: version.Group, Resource: resource.Name}.String()+" "+strings.TrimPrefix(item.Namespace+"/"+item.Name, "/")] = true
