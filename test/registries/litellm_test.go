@@ -20,17 +20,10 @@ func TestWebhookToLiteLLM(t *testing.T) {
 		t.Skip("NOT TESTED against a real LiteLLM: set LITELLM_URL and LITELLM_KEY to a proxy that stores models in its database")
 	}
 	receiver := servers.StartReceiver(t, "LITELLM_URL="+address, "LITELLM_KEY="+key)
-	client, err := registry.NewHTTPClient(registry.Transport{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	backend, err := webhook.New(registry.Config{
-		URL: receiver.URL, HTTPClient: client, Cluster: "cluster-1",
+	backend := connect(t, webhook.New, registry.Config{
+		URL: receiver.URL, Cluster: "cluster-1",
 		Auth: registry.Auth{Token: receiver.Token, SigningKey: []byte(receiver.Secret)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := llama("1.0")
 	r.Name = "of-the-test"
 	r.Key = registry.NewKey(r.Owner, r.Name, r.Version)

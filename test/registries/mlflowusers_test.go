@@ -3,7 +3,6 @@ package registries
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aimodel-operator/aimodel-operator/internal/registry"
 	"github.com/aimodel-operator/aimodel-operator/internal/registry/mlflow"
@@ -40,15 +39,7 @@ func TestMLflowWithUsers(t *testing.T) {
 
 func mlflowAs(t *testing.T, auth registry.Auth, address, workspace string) registry.Backend {
 	t.Helper()
-	client, err := registry.NewHTTPClient(registry.Transport{Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	backend, err := mlflow.New(registry.Config{URL: address, HTTPClient: client, Workspace: workspace, Auth: auth})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return backend
+	return connect(t, mlflow.New, registry.Config{URL: address, Workspace: workspace, Auth: auth})
 }
 
 // mlflowPermissions tests what permissions change.

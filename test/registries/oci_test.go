@@ -31,15 +31,22 @@ func TestOCI(t *testing.T) {
 func ociBackend(t *testing.T, options servers.OCIOptions) (registry.Backend, inspect.OCI) {
 	t.Helper()
 	server := servers.StartOCI(t, options)
+	return connect(t, oci.New, registry.Config{URL: server.URL}), inspect.OCI{OCI: server}
+}
+
+// connect makes a backend whose requests may take a minute.
+func connect[B registry.Backend](t *testing.T, create func(registry.Config) (B, error), config registry.Config) B {
+	t.Helper()
 	client, err := registry.NewHTTPClient(registry.Transport{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend, err := oci.New(registry.Config{URL: server.URL, HTTPClient: client})
+	config.HTTPClient = client
+	backend, err := create(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return backend, inspect.OCI{OCI: server}
+	return backend
 }
 
 func llama(version string) registry.Registration {

@@ -30,15 +30,7 @@ func TestOCIWithTokens(t *testing.T) {
 
 func ociAs(t *testing.T, server servers.OCI, auth registry.Auth) registry.Backend {
 	t.Helper()
-	client, err := registry.NewHTTPClient(registry.Transport{Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	backend, err := oci.New(registry.Config{URL: server.URL, HTTPClient: client, Auth: auth})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return backend
+	return connect(t, oci.New, registry.Config{URL: server.URL, Auth: auth})
 }
 
 func TestOCITokensThatDoNotDo(t *testing.T) {

@@ -29,16 +29,9 @@ func TestWebhook(t *testing.T) {
 func TestWebhookSignedWithAnotherKey(t *testing.T) {
 	t.Parallel()
 	receiver := servers.StartReceiver(t)
-	client, err := registry.NewHTTPClient(registry.Transport{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	backend, err := webhook.New(registry.Config{
-		URL: receiver.URL, HTTPClient: client, Auth: registry.Auth{Token: receiver.Token, SigningKey: []byte("another key")},
+	backend := connect(t, webhook.New, registry.Config{
+		URL: receiver.URL, Auth: registry.Auth{Token: receiver.Token, SigningKey: []byte("another key")},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := backend.Check(t.Context()); registry.AsError(err) == nil || registry.AsError(err).Reason != registry.Unauthorized {
 		t.Fatalf("got %v", err)
 	}
