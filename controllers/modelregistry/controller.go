@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 			r.Connections.Forget(request.NamespacedName)
 		}
 		r.forget(request.NamespacedName)
-		span.Outcome("gone")
+		span.Outcome(tracing.OutcomeGone)
 		return ctrl.Result{}, nil
 	} else if err != nil {
 		return ctrl.Result{}, err
@@ -100,13 +100,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 func again(span tracing.Span, err error) (ctrl.Result, error) {
 	switch {
 	case apierrors.IsConflict(err):
-		span.Outcome("overtaken")
+		span.Outcome(tracing.OutcomeOvertaken)
 		return ctrl.Result{RequeueAfter: time.Second / 10}, nil
 	case client.IgnoreNotFound(err) != nil:
 		span.Outcome(string(metrics.Transient))
 		return ctrl.Result{}, err
 	default:
-		span.Outcome("deleted")
+		span.Outcome(tracing.OutcomeDeleted)
 		return ctrl.Result{}, nil
 	}
 }
@@ -116,7 +116,7 @@ func tell(span tracing.Span, of *v1alpha1.ModelRegistry) {
 	ready := conditions.Of(of.Status.Conditions, v1alpha1.ConditionReady)
 	span.Ready(string(ready.Status), ready.Reason)
 	if ready.IsTrue() && of.DeletionTimestamp.IsZero() {
-		span.Outcome("ok")
+		span.Outcome(tracing.OutcomeOK)
 	} else {
 		span.Outcome(string(metrics.Waiting))
 	}

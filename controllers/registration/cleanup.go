@@ -89,7 +89,7 @@ func (p *pass) cleanUp(ctx context.Context, records []aiv1.Registration, since t
 	ctx, span := tracing.Step(ctx, "clean up")
 	defer func() {
 		if left.hurdle.busy {
-			span.Outcome(outcomeBusy)
+			span.Outcome(tracing.OutcomeBusy)
 		}
 		span.End(cmp.Or(err, left.problem()))
 	}()

@@ -62,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	defer func() { span.End(err) }()
 	model := &aiv1.AIModel{}
 	if err := r.Client.Get(ctx, request.NamespacedName, model); apierrors.IsNotFound(err) {
-		span.Outcome("gone")
+		span.Outcome(tracing.OutcomeGone)
 		return r.follow(ctx, request.NamespacedName)
 	} else if err != nil {
 		return ctrl.Result{}, err
@@ -76,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	p := &pass{Reconciler: r, model: model, remembered: r.memory.of(request.NamespacedName, model.UID)}
 	if p.remembered.newer(model) {
 		// To act on an old copy could register what was cleaned up just now.
-		span.Outcome("overtaken")
+		span.Outcome(tracing.OutcomeOvertaken)
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
 	switch {

@@ -10,24 +10,21 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
 )
 
-// outcomeBusy is that of a step whose turn with the registry has not come.
-const outcomeBusy = "busy"
-
 // tell says in the trace how a pass went.
 func (p *pass) tell(span tracing.Span, err error) {
 	going := !p.model.DeletionTimestamp.IsZero()
 	switch {
 	case apierrors.IsConflict(err):
-		span.Outcome("overtaken")
+		span.Outcome(tracing.OutcomeOvertaken)
 		return
 	case client.IgnoreNotFound(err) != nil:
 		span.Outcome(string(metrics.Transient))
 	case going && !p.hasFinalizer():
-		span.Outcome("deleted")
+		span.Outcome(tracing.OutcomeDeleted)
 	case going || p.waits():
 		span.Outcome(string(metrics.Waiting))
 	default:
-		span.Outcome("ok")
+		span.Outcome(tracing.OutcomeOK)
 	}
 	registered, cleanedUp := p.outcomeOf(aiv1.ConditionRegistered), p.outcomeOf(aiv1.ConditionCleanedUp)
 	reason := registered.Reason
@@ -49,7 +46,7 @@ func (p *pass) waits() bool {
 // endCall ends the span of a call of a registry. One whose turn has not come has not failed.
 func endCall(span tracing.Span, err error) {
 	if connections.Busy(err) {
-		span.Outcome(outcomeBusy)
+		span.Outcome(tracing.OutcomeBusy)
 		err = nil
 	}
 	span.End(err)

@@ -57,14 +57,14 @@ func Reconcile[T Owner](
 	defer func() { span.End(err) }()
 	owner := kind.New()
 	if err := p.reader.Get(ctx, request.NamespacedName, owner); apierrors.IsNotFound(err) {
-		span.Outcome("gone")
+		span.Outcome(tracing.OutcomeGone)
 		p.Forget(kind.Name, request.NamespacedName)
 		return ctrl.Result{}, nil
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
 	if !owner.GetDeletionTimestamp().IsZero() {
-		span.Outcome("deleted")
+		span.Outcome(tracing.OutcomeDeleted)
 		return ctrl.Result{}, p.release(ctx, owner, kind.ChildName(owner.GetName()))
 	}
 	before, ok := owner.DeepCopyObject().(Owner)
@@ -79,7 +79,7 @@ func Reconcile[T Owner](
 	})
 	if apierrors.IsConflict(patchErr) {
 		// Somebody else wrote to the object since it was read. Nothing is wrong; the next pass sees what.
-		span.Outcome("overtaken")
+		span.Outcome(tracing.OutcomeOvertaken)
 		return ctrl.Result{RequeueAfter: conflictPause}, nil
 	}
 	if patchErr != nil {
@@ -99,7 +99,7 @@ func tell(span tracing.Span, scope *Scope) {
 		span.Ready(string(ready.Status), ready.Reason)
 	}
 	if scope.wrong == "" {
-		span.Outcome("ok")
+		span.Outcome(tracing.OutcomeOK)
 		return
 	}
 	span.Outcome(string(scope.wrong))

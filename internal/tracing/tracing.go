@@ -94,6 +94,19 @@ func (s Span) Registered(status, reason string) {
 	}
 }
 
+// Outcomes of a reconcile that is no error; the class of an error is the outcome of one that is. OutcomeBusy is that of a step.
+const (
+	OutcomeOK = "ok"
+	// OutcomeGone: there is no such object.
+	OutcomeGone = "gone"
+	// OutcomeDeleted: the object is on its way out, and nothing keeps it.
+	OutcomeDeleted = "deleted"
+	// OutcomeOvertaken: somebody else wrote to the object meanwhile, or the copy of it was old.
+	OutcomeOvertaken = "overtaken"
+	// OutcomeBusy: it was not its turn with the registry.
+	OutcomeBusy = "busy"
+)
+
 // Outcome adds in a word how the reconcile, or a step, went.
 func (s Span) Outcome(outcome string) {
 	if s.span != nil {
