@@ -2,6 +2,7 @@ package integration
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
@@ -115,7 +116,5 @@ func quickPings() {
 
 // beyondLeases are the writes of an operator that have nothing to do with who works.
 func beyondLeases(o *operator) []request {
-	return o.requests.matching(func(sent request) bool {
-		return sent.method != "GET" && !strings.Contains(sent.path, "/leases")
-	})
+	return slices.DeleteFunc(o.requests.writes(), func(sent request) bool { return strings.Contains(sent.path, "/leases") })
 }
