@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -20,6 +21,11 @@ import (
 // Gather is how long events of children are gathered before their owner is looked at. A rollout changes its Deployment
 // several times within a moment, and each look costs a write of status.
 const Gather = 300 * time.Millisecond
+
+// behind is the priority of an owner that a child or a pod wakes: behind what was created or changed by a user, which has 0, and
+// before what was there when the operator started. Of many objects that are created at once all get their pods first, because pods
+// take minutes to come up, and what became of the others is told after that.
+const behind = handler.LowPriority / 2
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -49,7 +55,7 @@ func PodToOwner(kind string) handler.EventHandler {
 func gathered(ownerOf func(client.Object) (types.NamespacedName, bool)) handler.EventHandler {
 	enqueue := func(object client.Object, q queue) {
 		if key, ok := ownerOf(object); ok {
-			q.AddAfter(reconcile.Request{NamespacedName: key}, Gather)
+			wake(q, reconcile.Request{NamespacedName: key})
 		}
 	}
 	return handler.Funcs{
@@ -64,4 +70,13 @@ func gathered(ownerOf func(client.Object) (types.NamespacedName, bool)) handler.
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q) },
 	}
+}
+
+// wake puts an owner into the queue of its controller, for when its events are gathered.
+func wake(q queue, owner reconcile.Request) {
+	if ordered, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		ordered.AddWithOpts(priorityqueue.AddOpts{After: Gather, Priority: new(behind)}, owner)
+		return
+	}
+	q.AddAfter(owner, Gather)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -277,4 +279,34 @@ func TestAnOwnerThatLostItsChildIsWokenToo(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNewObjectsComeBeforeWhatBecameOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := priorityqueue.New[reconcile.Request]("order")
+		defer q.ShutDown()
+		child := func(owner string) *corev1.Service {
+			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: aiv1.GroupVersion.String(), Kind: "AIModel", Name: owner, Controller: new(true)}}}}
+		}
+		model := func(name, version string) *aiv1.AIModel {
+			return &aiv1.AIModel{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+		}
+		ToOwner("AIModel").Create(t.Context(), event.CreateEvent{Object: child("served")}, q)
+		ToOwner("AIModel").Create(t.Context(), event.CreateEvent{Object: child("changed")}, q)
+		time.Sleep(2 * Gather)
+		known := &handler.EnqueueRequestForObject{}
+		known.Create(t.Context(), event.CreateEvent{Object: model("old", "1"), IsInInitialList: true}, q)
+		known.Create(t.Context(), event.CreateEvent{Object: model("new", "1")}, q)
+		known.Update(t.Context(), event.UpdateEvent{ObjectOld: model("changed", "1"), ObjectNew: model("changed", "2")}, q)
+		synctest.Wait()
+		var order []string
+		for range 4 {
+			next, _ := q.Get()
+			order = append(order, next.Name)
+		}
+		if diff := cmp.Diff([]string{"new", "changed", "served", "old"}, order); diff != "" {
+			t.Errorf("order (-want +got):\n%s", diff)
+		}
+	})
 }
