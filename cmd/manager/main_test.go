@@ -110,7 +110,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	}
 	for _, flag := range []string{"metrics-bind-address", "metrics-secure", "metrics-cert-dir", "health-probe-bind-address", "leader-elect",
 		"leader-elect-namespace", "leader-elect-lease-duration", "watch-namespaces", "workers", "kube-api-qps", "kube-api-burst", "shutdown-timeout",
-		"log-format", "log-level", "version", "kubeconfig"} {
+		"log-format", "log-level", "version", "kubeconfig", "monitoring", "monitoring-labels", "monitoring-token-secret"} {
 		if !strings.Contains(help, "  -"+flag) {
 			t.Errorf("--help does not name --%s", flag)
 		}

@@ -22,7 +22,8 @@ made of. No label has the name of an object, a namespace or a model: the number 
 how much it serves.
 
 - [config/grafana](../config/grafana) has a dashboard, [config/prometheus](../config/prometheus) the alerts, and
-  [runbooks](runbooks/README.md) what to do about each of them.
+  [runbooks](runbooks/README.md) what to do about each of them. [install.md](install.md#monitoring) tells how they are set up, which an
+  operator that OLM installed does itself.
 - Only the replica that leads counts objects, replicas and accelerators, so a sum over all replicas is right. It counts
   them in its cache whenever it is asked: a restart makes nothing wrong.
 - What the servers of the models measure themselves is not here: the chart value ` + "`podMonitor.enabled`" + ` makes Prometheus

@@ -63,11 +63,12 @@ func coversKeyed(live, rendered []any, key []string) bool {
 	return true
 }
 
-// mergeKeys are the keys of the lists that server-side apply merges, in the kinds that charts render. A list is taken to
+// mergeKeys are the keys of the lists that server-side apply merges, in the kinds that the operator applies. A list is taken to
 // have the first key that all its rendered entries carry.
 var mergeKeys = map[string][][]string{
 	"containers":                {{"name"}},
 	"env":                       {{"name"}},
+	"groups":                    {{"name"}},
 	"hostAliases":               {{"ip"}},
 	"imagePullSecrets":          {{"name"}},
 	"initContainers":            {{"name"}},

@@ -65,6 +65,8 @@ func TestWhatALiveObjectStillHas(t *testing.T) {
 		"args: one was removed": {`{args: [a, b]}`, `{args: [a]}`, false},
 
 		"env: a foreign variable":        {`{env: [{name: A, value: x}]}`, `{env: [{name: Z, value: z}, {name: A, value: x}]}`, true},
+		"groups: a foreign group":        {`{groups: [{name: a, rules: [{expr: x}]}]}`, `{groups: [{name: z}, {name: a, rules: [{expr: x}]}]}`, true},
+		"groups: a rule was added":       {`{groups: [{name: a, rules: [{expr: x}]}]}`, `{groups: [{name: a, rules: [{expr: x}, {expr: y}]}]}`, false},
 		"env: another order":             {`{env: [{name: A}, {name: B}]}`, `{env: [{name: B}, {name: A}]}`, true},
 		"env: a variable was changed":    {`{env: [{name: A, value: x}]}`, `{env: [{name: A, value: y}]}`, false},
 		"env: a variable was removed":    {`{env: [{name: A}, {name: B}]}`, `{env: [{name: B}]}`, false},

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -113,7 +114,7 @@ func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, seams S
 	if err != nil {
 		return nil, err
 	}
-	if err := addControllers(mgr, options, recorder, settings, seams); err != nil {
+	if err := errors.Join(addControllers(mgr, options, recorder, settings, seams), addMonitoring(mgr, &options, recorder)); err != nil {
 		recorder.shutdown()
 		return nil, err
 	}

@@ -48,6 +48,14 @@ type Options struct {
 	RegistryWorkers int
 	// RegistryCheckInterval is how often each model registry is checked.
 	RegistryCheckInterval time.Duration
+	// Monitoring says whether the operator sets up its own monitoring: MonitoringAuto or MonitoringOff.
+	Monitoring string
+	// MonitoringLabels are added to what monitoring consists of: "key=value,key=value".
+	MonitoringLabels string
+	// MonitoringTokenSecret is the Secret whose token Prometheus shows. Empty means that Prometheus shows its own.
+	MonitoringTokenSecret string
+	// Namespace is where the operator runs. Empty means the one that its pod is in. No flag sets it.
+	Namespace string
 	// ShutdownTimeout is how long running reconciles may take to end after a signal.
 	ShutdownTimeout time.Duration
 	// Site is what package environment found. No flag sets it.
@@ -69,12 +77,16 @@ func Defaults() Options {
 
 		RegistryWorkers:       12,
 		RegistryCheckInterval: time.Minute,
+
+		Monitoring: MonitoringOff,
 	}
 }
 
-// ReadEnvironment takes what the Operator Lifecycle Manager says in the environment. Flags that are bound afterwards win.
+// ReadEnvironment takes what the Operator Lifecycle Manager, and who installs with it, say in the environment. Flags that are
+// bound afterwards win.
 func (o *Options) ReadEnvironment(getenv func(string) string) {
 	o.Namespaces = splitNamespaces(getenv("WATCH_NAMESPACE"))
+	o.readMonitoring(getenv)
 }
 
 // Bind declares a flag for every setting, with what is set as its default.
@@ -114,6 +126,7 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 		"`number` of objects that are reconciled at once for model registries, apart from --workers")
 	flags.DurationVar(&o.RegistryCheckInterval, "registry-check-interval", o.RegistryCheckInterval,
 		"how often each model registry is checked")
+	o.bindMonitoring(flags)
 	flags.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", o.ShutdownTimeout,
 		"how long running reconciles may take to end after a signal")
 }
@@ -133,6 +146,9 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--leader-elect-lease-duration must be at least %s, not %s", shortestLease, o.LeaseDuration)
 	}
 	if err := o.validateRegistries(); err != nil {
+		return err
+	}
+	if err := o.validateMonitoring(); err != nil {
 		return err
 	}
 	for _, namespace := range o.Namespaces {

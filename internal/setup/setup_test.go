@@ -28,8 +28,17 @@ func TestValidate(t *testing.T) {
 		"no workers":     {func(o *Options) { o.Workers = 0 }, "--workers must be at least 1, not 0"},
 		"a lease that hardly lasts": {func(o *Options) { o.LeaseDuration = 5 * time.Second },
 			"--leader-elect-lease-duration must be at least 15s, not 5s"},
-		"no requests":         {func(o *Options) { o.QPS = 0 }, "--kube-api-qps must be above 0, not 0"},
-		"fewer than none":     {func(o *Options) { o.QPS = -1.5 }, "--kube-api-qps must be above 0, not -1.5"},
+		"no requests":        {func(o *Options) { o.QPS = 0 }, "--kube-api-qps must be above 0, not 0"},
+		"fewer than none":    {func(o *Options) { o.QPS = -1.5 }, "--kube-api-qps must be above 0, not -1.5"},
+		"neither on nor off": {func(o *Options) { o.Monitoring = "on" }, `--monitoring or MONITORING must be auto or off, not "on"`},
+		"labels that are none": {func(o *Options) { o.MonitoringLabels = "a=b c" },
+			`--monitoring-labels or MONITORING_LABELS: [a]: Invalid value: "b c": a valid label must be an empty string or consist of ` +
+				`alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or ` +
+				`'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
+		"no name of a Secret": {func(o *Options) { o.MonitoringTokenSecret = "a/b" },
+			`--monitoring-token-secret or MONITORING_TOKEN_SECRET: "a/b" is not the name of a Secret: a lowercase RFC 1123 subdomain must ` +
+				`consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. ` +
+				`'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
 		"no requests at once": {func(o *Options) { o.Burst = 0 }, "--kube-api-burst must be at least 1, not 0"},
 		"a namespace that cannot be": {func(o *Options) { o.Namespaces = []string{"team-a", "Team_B"} },
 			`--watch-namespaces or WATCH_NAMESPACE: "Team_B" is not the name of a namespace: ` +
@@ -61,12 +70,13 @@ func TestFlags(t *testing.T) {
 			args: []string{"--metrics-bind-address=0", "--metrics-secure=false", "--metrics-cert-dir=/certs", "--health-probe-bind-address=:1",
 				"--leader-elect=false", "--leader-elect-namespace=ops", "--leader-elect-lease-duration=1m", "--watch-namespaces= a, b ,,c", "--workers=2", "--kube-api-qps=1.5",
 				"--kube-api-burst=3", "--shutdown-timeout=5s", "--cluster-id=c1", "--default-model-registry=a/main", "--registry-workers=3",
-				"--registry-check-interval=5m"},
+				"--registry-check-interval=5m", "--monitoring=auto", "--monitoring-labels=release=prometheus", "--monitoring-token-secret=scraper"},
 			want: func(o *Options) {
 				*o = Options{MetricsAddress: "0", MetricsCertDir: "/certs", ProbeAddress: ":1", LeaderElectNamespace: "ops", LeaseDuration: time.Minute,
 					Namespaces: []string{"a", "b", "c"}, Workers: 2, QPS: 1.5, Burst: 3, ShutdownTimeout: 5 * time.Second,
 					ClusterID: "c1", DefaultRegistry: types.NamespacedName{Namespace: "a", Name: "main"}, RegistryWorkers: 3,
-					RegistryCheckInterval: 5 * time.Minute}
+					RegistryCheckInterval: 5 * time.Minute, Monitoring: MonitoringAuto, MonitoringLabels: "release=prometheus",
+					MonitoringTokenSecret: "scraper"}
 			},
 		},
 		"all namespaces, said so":    {args: []string{"--watch-namespaces="}, want: func(*Options) {}},
@@ -89,6 +99,31 @@ func TestFlags(t *testing.T) {
 			tc.want(&want)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMonitoringIsSetInTheEnvironment(t *testing.T) {
+	for name, tc := range map[string]struct {
+		environment map[string]string
+		args        []string
+		want        []string
+	}{
+		"not at all":  {want: []string{MonitoringOff, "", ""}},
+		"all of it":   {map[string]string{"MONITORING": "auto", "MONITORING_LABELS": "a=b", "MONITORING_TOKEN_SECRET": "s"}, nil, []string{MonitoringAuto, "a=b", "s"}},
+		"a flag wins": {map[string]string{"MONITORING": "auto", "MONITORING_LABELS": "a=b"}, []string{"--monitoring=off", "--monitoring-labels=c=d"}, []string{MonitoringOff, "c=d", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := Defaults()
+			options.ReadEnvironment(func(name string) string { return tc.environment[name] })
+			flags := flag.NewFlagSet("manager", flag.ContinueOnError)
+			options.Bind(flags)
+			if err := flags.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, []string{options.Monitoring, options.MonitoringLabels, options.MonitoringTokenSecret}); diff != "" {
+				t.Errorf("settings (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -131,7 +166,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 			t.Errorf("--%s has no help", f.Name)
 		}
 	})
-	if want := reflect.TypeFor[Options]().NumField() - 2; count != want { // Site comes from variables, Version from the build
+	if want := reflect.TypeFor[Options]().NumField() - 3; count != want { // Site comes from variables, Version from the build, Namespace from the pod
 		t.Errorf("%d flags for %d settings", count, want)
 	}
 }

@@ -41,3 +41,39 @@ func TestComponents(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoSetsUpMonitoring holds that it is the operator in an installation from the bundle, which may not have the objects, and in
+// no other, where they would be there twice.
+func TestWhoSetsUpMonitoring(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root(t), "bundle", "manifests", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no manifests: %v", err)
+	}
+	all := ""
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(data)
+	}
+	for want, count := range map[string]int{
+		"name: MONITORING\n                  value: auto\n": 1, "grafana_dashboard: ": 1,
+		"kind: ServiceMonitor": 0, "kind: PrometheusRule": 0, "kind: PodMonitor": 0,
+	} {
+		if got := strings.Count(all, want); got != count {
+			t.Errorf("the bundle has %q %d times, want %d", want, got, count)
+		}
+	}
+	for _, folder := range []string{"config/default", "config/prometheus"} {
+		out, err := tool(t, "kustomize", "build", folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, unwanted := range []string{"MONITORING", "prometheusrules", "servicemonitors"} {
+			if strings.Contains(out, unwanted) {
+				t.Errorf("%s has %q", folder, unwanted)
+			}
+		}
+	}
+}

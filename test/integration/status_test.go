@@ -157,8 +157,8 @@ func columns(printed string) map[string][]string {
 	return rows
 }
 
-// expectEvents holds that an owner has just those events of a type, each a sentence that was sent once.
-func expectEvents(of owner, kind string, reasons ...string) {
+// expectEvents holds that an object has just those events of a type, each a sentence that was sent once.
+func expectEvents(of client.Object, kind string, reasons ...string) {
 	ginkgo.GinkgoHelper()
 	Eventually(func(g Gomega) {
 		events := &eventsv1.EventList{}

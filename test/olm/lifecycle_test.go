@@ -62,6 +62,7 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 		model, service = newModel(user, "sentiment"), newService(user, "on-gpus", "sentiment")
 		create(model, service)
 		expectReady(model, service)
+		everywhere.expectMonitored()
 	})
 
 	// A version in between was never installed: the range of the catalog leads past it.
@@ -99,8 +100,10 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 		everywhere.expectSucceeded(current)
 		everywhere.expectReplaced(oldest, current)
 		old.stop()
+		everywhere.spoilMonitoring()
 		successor = everywhere.start(current)
 		expectReady(model, service)
+		everywhere.expectMonitored()
 		Consistently(running).WithArguments(user).Should(Equal(served))
 		Eventually(upgradeable(current)).Should(Equal("True " + upgrade.ReasonIdle))
 
@@ -179,6 +182,10 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 				}
 			}
 			return found
+		}
+		monitor, rules := everywhere.monitoring()
+		for _, object := range []client.Object{monitor, rules} {
+			Eventually(refresh).WithArguments(object).WithTimeout(managed).Should(MatchError(ContainSubstring("not found")))
 		}
 		Eventually(left).WithTimeout(managed).Should(ConsistOf(leftAfterUninstall(everywhere.namespace)))
 		Consistently(running).WithArguments(user).Should(Equal(served))

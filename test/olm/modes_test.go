@@ -66,6 +66,7 @@ func specifyInstallModes() {
 			Expect(server.Spec.Template.Spec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "https_proxy", Value: i.proxy}),
 				"the proxy of the Subscription reaches what fetches weights")
 		}
+		i.expectMonitored()
 		Expect(refresh(theirs)).To(Succeed())
 		Expect(theirs.Status.Conditions).To(BeEmpty())
 		deployments := &appsv1.DeploymentList{}

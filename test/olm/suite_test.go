@@ -103,6 +103,7 @@ var _ = ginkgo.BeforeSuite(func() {
 	k8s, err = client.New(kube.Config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
+	installMonitoring()
 	makeBundles()
 	startLifecycleManager()
 	publish(oldest)
