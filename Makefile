@@ -253,7 +253,7 @@ lint: bin/golangci-lint ## Run all linters (the first time builds them, some min
 verify: ## Fail if a generated file or a go.mod is out of date.
 	@hack/verify.sh
 
-bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/krew bin/kustomize bin/model-registry bin/olm bin/olm-catalog bin/olmv1 bin/operator-sdk bin/opm bin/scorecard-test: FORCE
+bin/catalogd bin/controller-gen bin/crdify bin/golangci-lint bin/helm bin/krew bin/kustomize bin/model-registry bin/olm bin/olm-catalog bin/olmv1 bin/operator-controller bin/operator-sdk bin/opm bin/scorecard-test: FORCE
 	@hack/build-tool.sh $(@F)
 
 ##@ Ship (with the Operator Lifecycle Manager)
@@ -321,6 +321,10 @@ test-e2e: build modelserver ## Run the end-to-end tests; pods really run where t
 .PHONY: test-olm
 test-olm: build bin/scorecard bin/olm bin/olm-catalog bin/opm ## Install bundle/ with the Operator Lifecycle Manager (the first time builds that, 10 minutes).
 	@hack/test.sh olm
+
+.PHONY: test-olmv1
+test-olmv1: build bin/catalogd bin/images bin/operator-controller bin/opm ## Install bundle/ with OLM v1, from images in a registry (the first time builds that, 5 minutes).
+	@hack/test.sh olmv1
 
 .PHONY: test-scorecard
 test-scorecard: bin/kustomize bin/operator-sdk bin/scorecard-test ## Run the scorecard tests of bundle/ in pods, with the operator in one, where this machine allows it.

@@ -12,6 +12,7 @@ module="$root/tools/$name"
 case $name in
 scorecard-test) module="$root/tools/operator-sdk" ;;
 olm-catalog) module="$root/tools/olm" ;; # the other of the Lifecycle Manager's two operators
+catalogd) module="$root/tools/operator-controller" ;; # and the other of OLM v1's two components
 esac
 stamp="$root/bin/.$name.key"
 
@@ -51,7 +52,7 @@ operator-sdk)
 	;;
 scorecard-test) tags=containers_image_openpgp ;;
 # Signatures in Go, and no drivers of storage that need a C library.
-opm | olm | olm-catalog | olmv1) tags=containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper,btrfs_noversion ;;
+opm | olm | olm-catalog | olmv1 | operator-controller | catalogd) tags=containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper,btrfs_noversion ;;
 esac
 (cd "$module" && CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -trimpath -tags "$tags" -ldflags "$ldflags" -o "$root/bin/$name" "$package")
 echo "$key" >"$stamp"

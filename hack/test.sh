@@ -4,7 +4,7 @@
 #   hack/test.sh unit modules integration
 #
 # Suites: unit, modules (the tests of the other Go modules), packaging, registries (backends against real model registries),
-# integration, e2e, scale, olm, scorecard.
+# integration, e2e, scale, olm, olmv1, scorecard.
 #
 # Integration, e2e and scale run on a control plane that they start themselves, or on the cluster of KUBECONFIG where that is set.
 # GO_TEST_FLAGS is added to each `go test`, such as GO_TEST_FLAGS=-ginkgo.focus=conflict.
@@ -88,14 +88,16 @@ integration() {
 	on_cluster integration 30m "Integration tests"
 }
 
-olm() { on_cluster olm 30m "Installation by the Operator Lifecycle Manager"; }
+olm() { on_cluster olm 30m "Installation by the Operator Lifecycle Manager" -ginkgo.label-filter=v0; }
+olmv1() { record=olmv1 on_cluster olm 20m "Installation by OLM v1" -ginkgo.label-filter=v1; }
 e2e() { on_cluster e2e 40m "End-to-end tests"; }
 scorecard() { on_cluster scorecard 20m "Scorecard tests in pods"; }
 scale() { on_cluster scale 60m "Scale tests"; }
 
-# on_cluster NAME TIMEOUT TITLE
+# on_cluster NAME TIMEOUT TITLE FLAGS... runs the tests in test/NAME. They are counted as ${record:-NAME}.
 on_cluster() {
 	local name=$1 timeout=$2 title=$3
+	shift 3
 	if [ ! -d "test/$name" ]; then
 		say "$title: there is no test/$name"
 		status=1
@@ -113,7 +115,7 @@ on_cluster() {
 		fi
 	fi
 	# One package at a time: each may start a control plane of its own.
-	verbose=-v CGO_ENABLED=0 suite "$name" -count=1 -p 1 -timeout "$timeout" "./test/$name/..."
+	verbose=-v CGO_ENABLED=0 suite "${record:-$name}" -count=1 -p 1 -timeout "$timeout" "./test/$name/..." "$@"
 }
 
 # allowed keeps the tests, which install CRDs and delete namespaces, off a cluster that was not meant.
@@ -147,7 +149,7 @@ main() {
 
 	for name in "$@"; do
 		case $name in
-		unit | modules | bundle | packaging | registries | integration | olm | e2e | scale | scorecard) "$name" ;;
+		unit | modules | bundle | packaging | registries | integration | olm | olmv1 | e2e | scale | scorecard) "$name" ;;
 		*)
 			echo "hack/test.sh: there is no suite $name" >&2
 			exit 2

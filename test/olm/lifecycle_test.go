@@ -26,7 +26,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/test/process"
 )
 
-var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
+var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, ginkgo.Label("v0"), func() {
 	var (
 		everywhere     *installation
 		before         map[string]bool
@@ -37,6 +37,8 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, func() {
 	)
 
 	ginkgo.BeforeAll(func() {
+		startLifecycleManager()
+		publish(oldest)
 		user = newNamespace("user")
 		everywhere = &installation{namespace: "aimodel-operator-system"}
 		create(namespaceOf(everywhere.namespace))

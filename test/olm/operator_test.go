@@ -65,31 +65,50 @@ func accountFiles(account *corev1.ServiceAccount) string {
 // start runs what the pod of a version would run, and returns when it is ready. Whoever starts it stops it.
 func (i *installation) start(b bundle) *operator {
 	ginkgo.GinkgoHelper()
-	pod := i.pod(b)
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: pod.Spec.ServiceAccountName}}
+	return startOperator(i.pod(b))
+}
+
+// startOperator runs what a pod of the operator would run, and returns when it is ready. Whoever starts it stops it.
+func startOperator(pod *corev1.Pod) *operator {
+	ginkgo.GinkgoHelper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}
 	o := &operator{user: "system:serviceaccount:" + account.Namespace + ":" + account.Name, metrics: freeAddress()}
 	probes := freeAddress()
 	container := &pod.Spec.Containers[0]
 	Expect(container.Name).To(Equal("manager"))
+	// What the pod has that this machine has not are the files of its account, and ports of its own.
+	o.process = runAs(account, "manager", environmentOf(pod, container),
+		append(container.Args, "--metrics-bind-address="+o.metrics, "--health-probe-bind-address="+probes)...)
+	expectProbe(o.process, probes)
+	return o
+}
+
+// runAs runs a program of bin/ the way a pod of a ServiceAccount does: with its files and no other way to the API server. Whoever
+// starts it stops it.
+func runAs(account *corev1.ServiceAccount, name string, environment []string, args ...string) *process.Process {
+	ginkgo.GinkgoHelper()
+	program, err := process.Binary(name)
+	Expect(err).NotTo(HaveOccurred(), "the make target of these tests builds what they need")
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(kube.Config.Host, "https://"))
 	Expect(err).NotTo(HaveOccurred())
-	environment := append(environmentOf(pod, container), "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port)
-	program, err := process.Binary("manager")
+	environment = append(environment, "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port)
+	args = append([]string{"-m", "sh", "-ec", mountAccount, accountFiles(account), program}, args...)
+	p, err := process.Start(filepath.Join(logs, name+"-"+account.Namespace+".log"), environment, "unshare", args...)
 	Expect(err).NotTo(HaveOccurred())
-	// What the pod has that this machine has not are the files of its account, and ports of its own.
-	args := append([]string{"-m", "sh", "-ec", mountAccount, accountFiles(account), program}, container.Args...)
-	o.process, err = process.Start(filepath.Join(logs, "manager-"+i.namespace+".log"), environment, "unshare",
-		append(args, "--metrics-bind-address="+o.metrics, "--health-probe-bind-address="+probes)...)
-	Expect(err).NotTo(HaveOccurred())
+	return p
+}
+
+// expectProbe waits until a process says at an address that it is ready.
+func expectProbe(p *process.Process, address string) {
+	ginkgo.GinkgoHelper()
 	Eventually(func(g Gomega) {
-		if err := o.process.Running(); err != nil {
+		if err := p.Running(); err != nil {
 			ginkgo.Fail(err.Error())
 		}
-		status, err := get("http://"+probes+"/readyz", "")
+		status, err := get("http://"+address+"/readyz", "")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(status).To(Equal(http.StatusOK))
-	}).WithTimeout(managed).Should(Succeed(), "the operator does not become ready")
-	return o
+	}).WithTimeout(managed).Should(Succeed(), "it does not become ready")
 }
 
 // stop ends the operator as the kubelet does when its pod goes, and holds that it ends well.

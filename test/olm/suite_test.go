@@ -4,6 +4,8 @@
 // Nodes are simulated, so the pod that the Deployment of the operator gets runs nothing: the suite runs bin/manager in its
 // place, with the pod's arguments, variables and files, among them a token of its service account, and so with no permission but
 // those that the bundle brings.
+// Specs with the label v1 do the same with the two components of OLM v1, which take bundle and catalog from images in a registry on this
+// machine; those of the Lifecycle Manager before that have the label v0. Either run without the programs of the other.
 //
 // Settings, as environment variables: OLM_BUNDLE is the folder of the bundle, by default the repository's. OLM_LOGS is a
 // folder that keeps the logs.
@@ -17,7 +19,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -105,8 +106,6 @@ var _ = ginkgo.BeforeSuite(func() {
 
 	installMonitoring()
 	makeBundles()
-	startLifecycleManager()
-	publish(oldest)
 })
 
 // startLifecycleManager installs the definitions of the Lifecycle Manager and runs its two operators.
@@ -127,12 +126,7 @@ func startLifecycleManager() {
 // lifecycleCRDs are those of the version of the Lifecycle Manager that tools/olm pins.
 func lifecycleCRDs() []client.Object {
 	ginkgo.GinkgoHelper()
-	command := exec.CommandContext(suiteCtx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/operator-framework/api")
-	command.Dir = "../../tools/olm"
-	command.Env = append(os.Environ(), "GOWORK=off")
-	dir, err := command.Output()
-	Expect(err).NotTo(HaveOccurred())
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "crds", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(moduleFolder("olm", "github.com/operator-framework/api"), "crds", "*.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(files).NotTo(BeEmpty())
 	var crds []client.Object
