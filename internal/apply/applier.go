@@ -110,12 +110,8 @@ func (a *Applier) update(ctx context.Context, owner client.Object, object Object
 	}
 	action := Updated
 	if IsLatest(live, object) {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
-		if err != nil {
-			return "", fmt.Errorf("convert: %w", err)
-		}
-		if coversMap(content, withoutTypeMeta(object.content)) {
-			return "", nil
+		if same, err := hasAll(live, object); same || err != nil {
+			return "", err
 		}
 		action = Repaired
 	}
@@ -160,15 +156,17 @@ func (a *Applier) get(ctx context.Context, reader client.Reader, object Object) 
 	return live, reader.Get(ctx, object.key(), live)
 }
 
-// withoutTypeMeta leaves out what typed objects from the cache do not carry.
-func withoutTypeMeta(content map[string]any) map[string]any {
-	rest := make(map[string]any, len(content))
-	for key, value := range content {
-		if key != "kind" && key != "apiVersion" {
-			rest[key] = value
-		}
+// hasAll says whether a live object still has everything that was rendered.
+func hasAll(live client.Object, object Object) (bool, error) {
+	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return false, fmt.Errorf("convert: %w", err)
 	}
-	return rest
+	want := object.content()
+	// Typed objects from the cache do not carry these.
+	delete(want, "kind")
+	delete(want, "apiVersion")
+	return coversMap(have, want), nil
 }
 
 func holder(live client.Object) string {

@@ -3,7 +3,6 @@ package apply
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -23,13 +23,15 @@ const (
 	appliedPrefix = "applied:"
 )
 
-// Object is one rendered object, ready to be compared with the live one and sent. It is read-only once prepared.
+// Object is one rendered object, ready to be compared with the live one and sent. It is read-only once prepared, and small,
+// because the objects of every owner are remembered.
 type Object struct {
 	GVK       schema.GroupVersionKind
 	Namespace string
 	Name      string
 
-	content map[string]any
+	// encoded is its JSON: as maps it would take several times the memory.
+	encoded []byte
 	digest  string
 }
 
@@ -59,7 +61,7 @@ func Prepare(rendered client.Object, owner metav1.OwnerReference, scheme *runtim
 		GVK:       gvk,
 		Namespace: rendered.GetNamespace(),
 		Name:      rendered.GetName(),
-		content:   content,
+		encoded:   encoded,
 		digest:    hex.EncodeToString(sum[:16]),
 	}, nil
 }
@@ -73,9 +75,18 @@ func (o Object) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
 }
 
+// content is a copy of all that was rendered.
+func (o Object) content() map[string]any {
+	var content map[string]any
+	if err := json.Unmarshal(o.encoded, &content); err != nil {
+		panic(fmt.Sprintf("what was encoded cannot be decoded: %v", err))
+	}
+	return content
+}
+
 // request is a copy of the object as it is sent, marked with how it is sent.
 func (o Object) request(prefix string) *unstructured.Unstructured {
-	u := (&unstructured.Unstructured{Object: o.content}).DeepCopy()
+	u := &unstructured.Unstructured{Object: o.content()}
 	annotations := u.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}

@@ -103,11 +103,11 @@ func TestPreparedObjectsHoldOnlyWhatWasRendered(t *testing.T) {
 			},
 		},
 	}
-	if diff := cmp.Diff(want, got.content); diff != "" {
+	if diff := cmp.Diff(want, got.content()); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 	for name, object := range rendered(t) {
-		encoded, err := json.Marshal(object.content)
+		encoded, err := json.Marshal(object.content())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestQuantitiesAreComparedByWhatTheyAre(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// The live object comes as the API server stores it: read, and written in canonical form.
 			live := prepare(t, readAgain(t, deployment(limits(tc.live))))
-			if got := coversMap(live.content, prepare(t, deployment(limits(tc.rendered))).content); got != tc.want {
+			if got := coversMap(live.content(), prepare(t, deployment(limits(tc.rendered))).content()); got != tc.want {
 				t.Errorf("covers = %v, want %v", got, tc.want)
 			}
 		})
@@ -221,7 +221,7 @@ func memory(quantity string) func(*appsv1.Deployment) {
 
 func TestARequestIsMarkedAndLeavesTheObjectAlone(t *testing.T) {
 	object := prepare(t, deployment(func(d *appsv1.Deployment) { d.Annotations = map[string]string{"a": "b"} }))
-	before := runtime.DeepCopyJSON(object.content)
+	before := object.content()
 	for _, prefix := range []string{createdPrefix, appliedPrefix} {
 		request := object.request(prefix)
 		want := map[string]string{"a": "b", aiv1.AnnotationApplied: prefix + object.digest}
@@ -236,7 +236,7 @@ func TestARequestIsMarkedAndLeavesTheObjectAlone(t *testing.T) {
 		}
 		request.SetLabels(nil)
 	}
-	if diff := cmp.Diff(before, object.content); diff != "" {
+	if diff := cmp.Diff(before, object.content()); diff != "" {
 		t.Errorf("the object was changed (-before +after):\n%s", diff)
 	}
 	if IsLatest(&unstructured.Unstructured{}, object) {

@@ -23,9 +23,9 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/watches"
 )
 
-// renderedSize is how many objects' renderings are remembered, at about 30 KB each. An object beyond that is rendered
+// renderedSize is how many objects' renderings are remembered, at about 5 KB each. An object beyond that is rendered
 // again on its next reconcile, which costs a millisecond.
-const renderedSize = 2000
+const renderedSize = 10_000
 
 // Pipeline renders, applies and observes. It is safe for concurrent use.
 type Pipeline struct {

@@ -137,6 +137,7 @@ func managerOptions(options Options, scheme *runtime.Scheme) ctrl.Options {
 		Cache:                         cacheOptions(options.Namespaces),
 		Metrics:                       metricsOptions,
 		HealthProbeBindAddress:        options.ProbeAddress,
+		PprofBindAddress:              options.ProfileAddress,
 		LeaderElection:                options.LeaderElect,
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       options.LeaderElectNamespace,

@@ -5,6 +5,8 @@ package setup
 import (
 	"flag"
 	"fmt"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +29,8 @@ type Options struct {
 	MetricsCertDir string
 	// ProbeAddress is where /healthz and /readyz are served. "0" turns them off.
 	ProbeAddress string
+	// ProfileAddress is where Go profiles are served, to whoever reaches it: so it has to be on the loopback. Empty turns them off.
+	ProfileAddress string
 	// LeaderElect lets one of several replicas work at a time.
 	LeaderElect bool
 	// LeaderElectNamespace holds the lease. Empty means the operator's own namespace.
@@ -98,6 +102,8 @@ func (o *Options) Bind(flags *flag.FlagSet) {
 		"`folder` with tls.crt and tls.key for metrics; without it, a self-signed certificate is made")
 	flags.StringVar(&o.ProbeAddress, "health-probe-bind-address", o.ProbeAddress,
 		"`address` to serve /healthz and /readyz on; 0 turns them off")
+	flags.StringVar(&o.ProfileAddress, "pprof-bind-address", o.ProfileAddress,
+		"`address` on the loopback, as 127.0.0.1:6060, to serve Go profiles on, for kubectl port-forward; by default there are none")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas work at a time")
 	flags.StringVar(&o.LeaderElectNamespace, "leader-elect-namespace", o.LeaderElectNamespace,
 		"`namespace` of the lease; by default the operator's own")
@@ -145,6 +151,10 @@ func (o *Options) Validate() error {
 	if o.LeaseDuration < shortestLease {
 		return fmt.Errorf("--leader-elect-lease-duration must be at least %s, not %s", shortestLease, o.LeaseDuration)
 	}
+	if o.ProfileAddress != "" && !onLoopback(o.ProfileAddress) {
+		return fmt.Errorf("--pprof-bind-address must be on the loopback, as 127.0.0.1:6060, not %s: "+
+			"anybody who reaches it may read the operator's memory", o.ProfileAddress)
+	}
 	if err := o.validateRegistries(); err != nil {
 		return err
 	}
@@ -179,6 +189,15 @@ func (o *Options) validateRegistries() error {
 		return fmt.Errorf("--cluster-id must be up to %d printable characters without spaces", maxClusterID)
 	}
 	return nil
+}
+
+func onLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
 }
 
 // shortestLease still leaves a second between two tries to renew it.

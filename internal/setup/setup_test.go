@@ -28,6 +28,13 @@ func TestValidate(t *testing.T) {
 		"no workers":     {func(o *Options) { o.Workers = 0 }, "--workers must be at least 1, not 0"},
 		"a lease that hardly lasts": {func(o *Options) { o.LeaseDuration = 5 * time.Second },
 			"--leader-elect-lease-duration must be at least 15s, not 5s"},
+		"profiles for this machine": {func(o *Options) { o.ProfileAddress = "[::1]:6060" }, ""},
+		"profiles for everybody": {func(o *Options) { o.ProfileAddress = ":6060" },
+			"--pprof-bind-address must be on the loopback, as 127.0.0.1:6060, not :6060: anybody who reaches it may read the operator's memory"},
+		"profiles by a name": {func(o *Options) { o.ProfileAddress = "localhost:6060" },
+			"--pprof-bind-address must be on the loopback, as 127.0.0.1:6060, not localhost:6060: anybody who reaches it may read the operator's memory"},
+		"profiles on no port": {func(o *Options) { o.ProfileAddress = "127.0.0.1" },
+			"--pprof-bind-address must be on the loopback, as 127.0.0.1:6060, not 127.0.0.1: anybody who reaches it may read the operator's memory"},
 		"no requests":        {func(o *Options) { o.QPS = 0 }, "--kube-api-qps must be above 0, not 0"},
 		"fewer than none":    {func(o *Options) { o.QPS = -1.5 }, "--kube-api-qps must be above 0, not -1.5"},
 		"neither on nor off": {func(o *Options) { o.Monitoring = "on" }, `--monitoring or MONITORING must be auto or off, not "on"`},
@@ -67,12 +74,12 @@ func TestFlags(t *testing.T) {
 	}{
 		"none": {want: func(*Options) {}},
 		"all": {
-			args: []string{"--metrics-bind-address=0", "--metrics-secure=false", "--metrics-cert-dir=/certs", "--health-probe-bind-address=:1",
+			args: []string{"--metrics-bind-address=0", "--metrics-secure=false", "--metrics-cert-dir=/certs", "--health-probe-bind-address=:1", "--pprof-bind-address=127.0.0.1:2",
 				"--leader-elect=false", "--leader-elect-namespace=ops", "--leader-elect-lease-duration=1m", "--watch-namespaces= a, b ,,c", "--workers=2", "--kube-api-qps=1.5",
 				"--kube-api-burst=3", "--shutdown-timeout=5s", "--cluster-id=c1", "--default-model-registry=a/main", "--registry-workers=3",
 				"--registry-check-interval=5m", "--monitoring=auto", "--monitoring-labels=release=prometheus", "--monitoring-token-secret=scraper"},
 			want: func(o *Options) {
-				*o = Options{MetricsAddress: "0", MetricsCertDir: "/certs", ProbeAddress: ":1", LeaderElectNamespace: "ops", LeaseDuration: time.Minute,
+				*o = Options{MetricsAddress: "0", MetricsCertDir: "/certs", ProbeAddress: ":1", ProfileAddress: "127.0.0.1:2", LeaderElectNamespace: "ops", LeaseDuration: time.Minute,
 					Namespaces: []string{"a", "b", "c"}, Workers: 2, QPS: 1.5, Burst: 3, ShutdownTimeout: 5 * time.Second,
 					ClusterID: "c1", DefaultRegistry: types.NamespacedName{Namespace: "a", Name: "main"}, RegistryWorkers: 3,
 					RegistryCheckInterval: 5 * time.Minute, Monitoring: MonitoringAuto, MonitoringLabels: "release=prometheus",

@@ -294,7 +294,7 @@ func TestNewObjectsComeBeforeWhatBecameOfOthers(t *testing.T) {
 		}
 		ToOwner("AIModel").Create(t.Context(), event.CreateEvent{Object: child("served")}, q)
 		ToOwner("AIModel").Create(t.Context(), event.CreateEvent{Object: child("changed")}, q)
-		time.Sleep(2 * Gather)
+		<-time.After(2 * Gather)
 		known := &handler.EnqueueRequestForObject{}
 		known.Create(t.Context(), event.CreateEvent{Object: model("old", "1"), IsInInitialList: true}, q)
 		known.Create(t.Context(), event.CreateEvent{Object: model("new", "1")}, q)

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -31,9 +33,10 @@ const (
 
 // operator is a running bin/manager.
 type operator struct {
-	cmd   *exec.Cmd
-	probe string
-	log   *bytes.Buffer
+	cmd *exec.Cmd
+	// probe and profiles are where it answers probes and serves profiles.
+	probe, profiles string
+	log             *bytes.Buffer
 }
 
 func startOperator(ctx context.Context, t *testing.T, c *cluster.Cluster) *operator {
@@ -42,18 +45,24 @@ func startOperator(ctx context.Context, t *testing.T, c *cluster.Cluster) *opera
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%s is not built: run `make build` first", binary)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	address := listener.Addr().String()
-	must(t, listener.Close())
-	op := &operator{probe: "http://" + address, log: &bytes.Buffer{}}
-	op.cmd = exec.Command(binary, "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address="+address)
+	probe, profiles := freeAddress(t), freeAddress(t)
+	op := &operator{probe: "http://" + probe, profiles: "http://" + profiles, log: &bytes.Buffer{}}
+	op.cmd = exec.Command(binary, "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address="+probe,
+		"--pprof-bind-address="+profiles)
 	op.cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
 	op.cmd.Stderr = op.log
 	must(t, op.cmd.Start())
 	t.Cleanup(func() { op.stop(t) })
 	op.waitWorking(ctx, t)
 	return op
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	must(t, listener.Close())
+	return listener.Addr().String()
 }
 
 func (o *operator) waitWorking(ctx context.Context, t *testing.T) {
@@ -100,6 +109,19 @@ func (o *operator) memory(t *testing.T) (now, peak int) {
 		}
 	}
 	return now, peak
+}
+
+// saveHeap writes a profile of what the operator keeps in memory.
+func (o *operator) saveHeap(t *testing.T, file string) {
+	t.Helper()
+	response, err := http.Get(o.profiles + "/debug/pprof/heap?gc=1")
+	must(t, err)
+	profile, err := io.ReadAll(response.Body)
+	must(t, errors.Join(err, response.Body.Close()))
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("no profile of the heap: %s: %s", response.Status, profile)
+	}
+	must(t, os.WriteFile(file, profile, 0o600))
 }
 
 // requests counts the operator's requests by verb and resource.

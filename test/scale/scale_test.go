@@ -66,6 +66,7 @@ func TestScale(t *testing.T) {
 	settle(ctx, t, c)
 	converged := readAudit(t, c.AuditLog).minus(before)
 	memory, peak := op.memory(t)
+	op.saveHeap(t, filepath.Join(root(t), "bin", "scale-heap.pprof"))
 
 	settled := readAudit(t, c.AuditLog)
 	pause(ctx, rest)
