@@ -153,6 +153,10 @@ const (
 	ReasonAdmissionRefused = "AdmissionRefused"
 	// ReasonPodsRefused: the API server refuses to create the pods, for a reason that is none of the others.
 	ReasonPodsRefused = "PodsRefused"
+	// ReasonFillingJobFailed: a Job that can write to a claim of the pods failed. No condition has it: it stands behind their message.
+	ReasonFillingJobFailed = "FillingJobFailed"
+	// ReasonFillingJobUnfinished: a Job that can write to a claim of the pods has not finished. No condition has it, either.
+	ReasonFillingJobUnfinished = "FillingJobUnfinished"
 )
 
 // Reasons of ConditionScalingActive.

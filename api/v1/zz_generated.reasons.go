@@ -18,6 +18,8 @@ func Reasons() []string {
 		ReasonCrashLoop,
 		ReasonDeleteUnsupported,
 		ReasonEvicted,
+		ReasonFillingJobFailed,
+		ReasonFillingJobUnfinished,
 		ReasonFormatNotSupported,
 		ReasonImageNotFound,
 		ReasonImagePlatformMismatch,

@@ -38,7 +38,7 @@ kubectl describe infsvc chat        # with the events of its transitions
 While pods are on their way (reasons ` + "`RollingOut`, `Scaling`" + `) there is no failure. If several things are wrong, the first of
 this page is told. ` + "`spec.chartValues`" + ` is a field of InferenceServices; an AIModel that needs it is served through one.
 
-Some reasons need more than the pods' own status: events, nodes and claims. The operator reads them only for pods that have
+Some reasons need more than the pods' own status: events, nodes, claims and Jobs. The operator reads them only for pods that have
 been in trouble for a while, and says less where it may not.
 
 `
@@ -51,7 +51,10 @@ func page(entries []diagnose.Entry) string {
 	}
 	for _, entry := range entries {
 		fmt.Fprintf(&out, "\n## %s\n\n%s", entry.Reason, entry.Meaning)
-		if entry.Advisory {
+		switch {
+		case entry.Behind:
+			out.WriteString(" No condition has this reason: its message stands behind that of another, and `status.failure.others` names it.")
+		case entry.Advisory:
 			out.WriteString(" It is told in the condition ScalingActive; Ready does not depend on it.")
 		}
 		out.WriteString("\n\n")

@@ -60,14 +60,23 @@ type Result struct {
 	Findings []Finding
 }
 
-// Primary is the most telling finding of what keeps pods from being up. Nil: nothing is known to.
+// Primary is the most telling finding of what keeps pods from being up. Behind its own message it has those of findings that may be
+// the cause of it. Nil: nothing is known to.
 func (r Result) Primary() *Finding {
-	for i := range r.Findings {
-		if entry, _ := Lookup(r.Findings[i].Reason); !entry.Advisory {
-			return &r.Findings[i]
+	var primary *Finding
+	behind := ""
+	for _, finding := range r.Findings {
+		switch entry, _ := Lookup(finding.Reason); {
+		case entry.Behind:
+			behind += "; " + finding.Message
+		case primary == nil && !entry.Advisory:
+			primary = &finding
 		}
 	}
-	return nil
+	if primary != nil {
+		primary.Message += behind
+	}
+	return primary
 }
 
 // Find gives the finding of a reason. Nil when there is none.

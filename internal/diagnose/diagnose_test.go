@@ -30,6 +30,7 @@ type podCase struct {
 // factsCase is one case of testdata/facts.yaml.
 type factsCase struct {
 	Want       *Finding                               `json:"want"`
+	More       []Finding                              `json:"more"`
 	Now        *metav1.Time                           `json:"now"`
 	Deployment *appsv1.Deployment                     `json:"deployment"`
 	Revision   string                                 `json:"revision"`
@@ -37,11 +38,12 @@ type factsCase struct {
 	Events     []Event                                `json:"events"`
 	Nodes      []Node                                 `json:"nodes"`
 	Claims     map[string]Claim                       `json:"claims"`
+	Jobs       []Job                                  `json:"jobs"`
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler `json:"autoscaler"`
 }
 
 func (c factsCase) facts() Facts {
-	facts := Facts{Deployment: c.Deployment, Revision: c.Revision, Pods: c.Pods, Nodes: c.Nodes, Claims: c.Claims,
+	facts := Facts{Deployment: c.Deployment, Revision: c.Revision, Pods: c.Pods, Nodes: c.Nodes, Claims: c.Claims, Jobs: c.Jobs,
 		Autoscaler: c.Autoscaler, Events: map[types.UID][]Event{"one": c.Events}}
 	if c.Now != nil {
 		facts.Now = c.Now.Time
@@ -86,15 +88,12 @@ func TestFacts(t *testing.T) {
 	for name, tc := range factsCases(t) {
 		t.Run(name, func(t *testing.T) {
 			result := Diagnose(tc.facts())
-			var got *Finding
-			if len(result.Findings) > 0 {
-				got = &result.Findings[0]
+			var want []Finding
+			if tc.Want != nil {
+				want = append([]Finding{*tc.Want}, tc.More...)
 			}
-			if diff := cmp.Diff(tc.Want, got); diff != "" {
-				t.Errorf("finding (-want +got):\n%s", diff)
-			}
-			if len(result.Findings) > 1 {
-				t.Errorf("there is more: %v", result.Findings[1:])
+			if diff := cmp.Diff(want, result.Findings); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -227,6 +226,9 @@ func TestForeignMessagesAreBounded(t *testing.T) {
 				}
 				for i := range facts.Pods {
 					facts.Pods[i].Status.Message = text
+				}
+				for i := range facts.Jobs {
+					facts.Jobs[i].Message = text
 				}
 				checkBounds(t, name, Diagnose(facts), maxMessage+frame)
 			}

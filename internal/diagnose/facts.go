@@ -26,6 +26,8 @@ type Facts struct {
 	Claims map[string]Claim
 	// Nodes are all nodes of the cluster. Nil: not known.
 	Nodes []Node
+	// Jobs are those of the namespace that can write to claims. Nil: not known.
+	Jobs []Job
 	// Autoscaler is what scales the owner of the Deployment.
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
 }
@@ -46,6 +48,35 @@ type Claim struct {
 	Phase   corev1.PersistentVolumeClaimPhase `json:"phase,omitempty"`
 	// StorageClass is empty when the claim names none.
 	StorageClass string `json:"storageClass,omitempty"`
+}
+
+// JobState is what became of a Job.
+type JobState string
+
+// The states of Jobs.
+const (
+	JobUnfinished JobState = "Unfinished"
+	JobSuspended  JobState = "Suspended"
+	JobComplete   JobState = "Complete"
+	JobFailed     JobState = "Failed"
+)
+
+// Job is what is read of a Job whose pods can write to claims.
+type Job struct {
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid,omitempty"`
+	// Writes names the claims that its pods can write to.
+	Writes  []string  `json:"writes"`
+	Created time.Time `json:"created"`
+	State   JobState  `json:"state"`
+	// Finished is when it was complete, or had failed.
+	Finished time.Time `json:"finished,omitzero"`
+	// Reason and Message say why it failed.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// ActivePods and FailedPods change all the time, so that no diagnosis that is kept may tell them.
+	ActivePods int32 `json:"activePods,omitempty"`
+	FailedPods int32 `json:"failedPods,omitempty"`
 }
 
 // Node is what is read of a Node.

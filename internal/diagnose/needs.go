@@ -26,6 +26,8 @@ type Needs struct {
 	Claims []string
 	// Nodes says that the nodes would help.
 	Nodes bool
+	// Jobs says that those of the namespace would help.
+	Jobs bool
 	// Again is when to look again because time alone, or an event, may change the answer. Zero: never.
 	Again time.Duration
 }
@@ -35,6 +37,7 @@ type Needs struct {
 func NeedsOf(facts Facts) Needs {
 	var needs Needs
 	var asked []*corev1.Pod
+	onClaims := len(facts.ClaimNames()) > 0
 	for i := range facts.Pods {
 		pod := &facts.Pods[i]
 		if !facts.isCurrent(pod) || !pod.DeletionTimestamp.IsZero() || podConditionHolds(pod, corev1.PodReady) {
@@ -46,6 +49,13 @@ func NeedsOf(facts Facts) Needs {
 			continue
 		}
 		wantEvents, again := facts.look(pod)
+		if since, failing := facts.failsAtWork(pod); failing && onClaims {
+			needs.Jobs = needs.Jobs || facts.lasted(since, Patience)
+			// Nobody tells of a Job, nor of a container that ends once more as it did before.
+			if growing := facts.growing(since); again == 0 || growing < again {
+				again = growing
+			}
+		}
 		if wantEvents {
 			asked = append(asked, pod)
 		}
@@ -91,9 +101,14 @@ func NodesChanged(facts Facts) bool {
 
 func claimsWanted(pod *corev1.Pod) []string {
 	if words, _ := schedulerWords(pod); claimWords.MatchString(words) {
-		return claimsOf(pod)
+		return claimsOf(&pod.Spec)
 	}
 	return nil
+}
+
+// growing is an interval that grows with the time that something has lasted.
+func (f *Facts) growing(since time.Time) time.Duration {
+	return min(max(f.Now.Sub(since), Patience), longestLook)
 }
 
 // look says of a pod that has a node whether its events may tell more than its status, and when to look again.
@@ -108,7 +123,7 @@ func (f *Facts) look(pod *corev1.Pod) (events bool, again time.Duration) {
 		if f.lasted(since, Patience) {
 			events = true
 		}
-		sooner(min(max(f.Now.Sub(since), Patience), longestLook))
+		sooner(f.growing(since))
 	}
 	if since, waiting := waitsOnNode(pod); waiting {
 		wait(since)

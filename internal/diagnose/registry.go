@@ -20,6 +20,8 @@ type Entry struct {
 	Example string
 	// Advisory says that a finding of this reason keeps nothing from being up.
 	Advisory bool
+	// Behind says that its message is told behind that of the primary finding, because it may be the cause of that one.
+	Behind bool
 
 	// One of these recognises it; none does for a reason that a step of the reconcile gives by itself. Each is asked only when
 	// no earlier entry has recognised the same container or pod.
@@ -220,6 +222,26 @@ var table = []Entry{{
 	Advice:   "Look at the pods and their events (`kubectl describe pod`). If the server only starts slowly, raise `startup.budgetSeconds` in `spec.chartValues`.",
 	Example:  `the rollout made no progress within its deadline`,
 	workload: overdue,
+}, {
+	Reason: aiv1.ReasonFillingJobFailed,
+	Meaning: "A Job that can write to a claim that the pods mount has failed, and no other has done its work since. If it was to bring the weights, " +
+		"the pods do not find them; whether it was is not known.",
+	Advice: "Read the log of the Job's pods (`kubectl logs job/NAME`). Mend what it met, delete the Job and create it again: once it is done, the server is " +
+		"started anew within five minutes. If the Job has nothing to do with the weights, look at what is told before it.",
+	Example:  `the Job "fetch", which can write to the claim "weights", failed (BackoffLimitExceeded): Job has reached the specified backoff limit`,
+	Advisory: true,
+	Behind:   true,
+	workload: filling(aiv1.ReasonFillingJobFailed, JobFailed),
+}, {
+	Reason: aiv1.ReasonFillingJobUnfinished,
+	Meaning: "A Job that can write to a claim that the pods mount has not finished, or is suspended. If it brings the weights, " +
+		"the pods do not find them all yet; whether it does is not known.",
+	Advice: "Wait for the Job; once it is done, the server is started anew within five minutes. `kubectl describe job` tells whether it gets on; " +
+		"a suspended one waits for whoever suspended it, mostly a queue.",
+	Example:  `the Job "fetch", which can write to the claim "weights", has not finished`,
+	Advisory: true,
+	Behind:   true,
+	workload: filling(aiv1.ReasonFillingJobUnfinished, JobUnfinished, JobSuspended),
 }, {
 	Reason:  aiv1.ReasonScalingInactive,
 	Meaning: "The autoscaler cannot compute how many replicas are needed, so their number stays as it is. What runs goes on serving.",

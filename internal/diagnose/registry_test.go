@@ -78,6 +78,9 @@ func TestEveryReasonIsReproduced(t *testing.T) {
 		if tc.Want != nil {
 			messages[tc.Want.Reason+": "+tc.Want.Message] = true
 		}
+		for _, finding := range tc.More {
+			messages[finding.Reason+": "+finding.Message] = true
+		}
 	}
 	for _, entry := range table {
 		detectors := 0

@@ -277,7 +277,7 @@ func volumeNotBound(f *Facts, pod *corev1.Pod) *Finding {
 	if !ok || !claimWords.MatchString(words) {
 		return nil
 	}
-	for _, name := range claimsOf(pod) {
+	for _, name := range claimsOf(&pod.Spec) {
 		claim, known := f.Claims[name]
 		object := Object{"PersistentVolumeClaim", name}
 		switch {
@@ -304,10 +304,10 @@ func provisionerWords(f *Facts, claim *Claim) string {
 }
 
 // claimsOf names the claims that a pod mounts, sorted.
-func claimsOf(pod *corev1.Pod) []string {
+func claimsOf(pod *corev1.PodSpec) []string {
 	var names []string
-	for i := range pod.Spec.Volumes {
-		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+	for i := range pod.Volumes {
+		if claim := pod.Volumes[i].PersistentVolumeClaim; claim != nil {
 			names = append(names, claim.ClaimName)
 		}
 	}

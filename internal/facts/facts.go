@@ -1,6 +1,6 @@
-// Package facts gathers what a diagnosis is made from. Pods and children come from the cache. Events, claims and nodes are
-// read past it, because few objects ever need them: only for pods that have been in trouble for a while, a few at a time, and
-// with what was read remembered for a moment. It judges nothing, and writes nothing.
+// Package facts gathers what a diagnosis is made from. Pods and children come from the cache. Events, claims, Jobs and
+// nodes are read past it, because few objects ever need them: only for pods that have been in trouble for a while, a few at a time,
+// and with what was read remembered for a moment. It judges nothing, and writes nothing.
 package facts
 
 import (
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +38,7 @@ const (
 type Gatherer struct {
 	// Cached reads pods by index.PodOwner, and the metadata of ReplicaSets.
 	Cached client.Reader
-	// Live reads events, claims and nodes. Whatever it may not read is left out.
+	// Live reads events, claims, Jobs and nodes. Whatever it may not read is left out.
 	Live client.Reader
 	// Now is the clock.
 	Now func() time.Time
@@ -46,6 +47,8 @@ type Gatherer struct {
 
 	// reading lets one at a time read the nodes, so that the others find them known.
 	reading sync.Mutex
+	// readingJobs lets one at a time read the Jobs of a namespace, for all who ask.
+	readingJobs singleflight.Group
 }
 
 // New makes a Gatherer.
@@ -135,6 +138,9 @@ func (g *Gatherer) Complete(ctx context.Context, namespace string, facts *diagno
 		}
 	}
 	facts.Events, facts.Claims = events, claims
+	if needs.Jobs {
+		facts.Jobs = g.jobs(ctx, namespace)
+	}
 	if needs.Nodes {
 		facts.Nodes = g.nodes(ctx, rememberFor)
 		if diagnose.NodesChanged(*facts) {

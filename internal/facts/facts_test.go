@@ -180,13 +180,13 @@ func TestComplete(t *testing.T) {
 }
 
 func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
-	needs := diagnose.Needs{EventsOf: []types.UID{"llama-1"}, Claims: []string{"weights"}, Nodes: true}
+	needs := diagnose.Needs{EventsOf: []types.UID{"llama-1"}, Claims: []string{"weights"}, Nodes: true, Jobs: true}
 	for name, tc := range map[string]struct {
 		fail      error
 		wantReads int
 	}{
-		"forbidden is not asked for again soon": {apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", nil), 3},
-		"a slow server is":                      {apierrors.NewTimeoutError("slow", 1), 6},
+		"forbidden is not asked for again soon": {apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", nil), 4},
+		"a slow server is":                      {apierrors.NewTimeoutError("slow", 1), 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore()
@@ -194,7 +194,7 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 			for range 2 {
 				facts := diagnose.Facts{Pods: []corev1.Pod{*pod("llama-1", "x")}}
 				s.Complete(t.Context(), namespace, &facts, needs)
-				if facts.Nodes != nil || len(facts.Claims) != 0 || len(facts.Events["llama-1"]) != 0 {
+				if facts.Nodes != nil || facts.Jobs != nil || len(facts.Claims) != 0 || len(facts.Events["llama-1"]) != 0 {
 					t.Errorf("facts = %+v", facts)
 				}
 			}

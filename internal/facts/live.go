@@ -2,6 +2,7 @@ package facts
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,7 @@ type (
 	forbiddenKey struct{ what, namespace string }
 )
 
-// remembered gives what is known under a key, or reads it. The second result is false when it could not be read.
+// remembered gives what is known under a key, or reads it. What is forbidden, or too much, is left alone for longer. The second result is false when it could not be read.
 func remembered[T any](ctx context.Context, g *Gatherer, key any, forbidden forbiddenKey, read func() (T, error)) (T, bool) {
 	var none T
 	if known, ok := g.known.Get(key); ok {
@@ -44,7 +45,7 @@ func remembered[T any](ctx context.Context, g *Gatherer, key any, forbidden forb
 	}
 	value, err := read()
 	switch {
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err), errors.Is(err, errTooMany):
 		log.FromContext(ctx).V(1).Info("What would tell more may not be read", "what", forbidden.what, "reason", err.Error())
 		g.known.Set(forbidden, true, forbiddenFor)
 		return none, false

@@ -6,6 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/aimodel-operator/aimodel-operator/internal/volumes"
 )
 
 // weightsSeconds is how long the loaders of a pod ran. Nil: there is none, or one of them was started more than once, and then
@@ -37,35 +39,16 @@ func loadersOf(deployment *appsv1.Deployment) []string {
 		return nil
 	}
 	spec := &deployment.Spec.Template.Spec
-	var served, names []string
-	for i := range spec.Containers[0].VolumeMounts {
-		storage, _ := storageOf(spec, spec.Containers[0].VolumeMounts[i].Name)
-		served = append(served, storage)
-	}
+	served := volumes.Mounted(spec, &spec.Containers[0])
+	var names []string
 	for i := range spec.InitContainers {
 		container := &spec.InitContainers[i]
-		fills := slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool {
-			storage, writable := storageOf(spec, mount.Name)
-			return writable && !mount.ReadOnly && slices.Contains(served, storage)
+		fills := slices.ContainsFunc(volumes.Writable(spec, container), func(storage volumes.Storage) bool {
+			return slices.Contains(served, storage)
 		})
 		if fills && ptr.Deref(container.RestartPolicy, "") != corev1.ContainerRestartPolicyAlways {
 			names = append(names, container.Name)
 		}
 	}
 	return names
-}
-
-// storageOf says what is behind a volume of a pod, and whether it can be written. Two volumes of one claim are the same storage:
-// the server's is read-only, so whoever fills the claim mounts it once more.
-func storageOf(spec *corev1.PodSpec, name string) (storage string, writable bool) {
-	at := slices.IndexFunc(spec.Volumes, func(volume corev1.Volume) bool { return volume.Name == name })
-	if at < 0 {
-		return "", false
-	}
-	volume := &spec.Volumes[at]
-	if claim := volume.PersistentVolumeClaim; claim != nil {
-		return "claim/" + claim.ClaimName, !claim.ReadOnly
-	}
-	given := volume.ConfigMap != nil || volume.Secret != nil || volume.Projected != nil || volume.DownwardAPI != nil || volume.Image != nil
-	return "volume/" + name, !given
 }

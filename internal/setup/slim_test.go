@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,11 +26,14 @@ type podCase struct {
 	Events []diagnose.Event          `json:"events"`
 	Nodes  []diagnose.Node           `json:"nodes"`
 	Claims map[string]diagnose.Claim `json:"claims"`
+
+	Deployment *appsv1.Deployment `json:"deployment"`
+	Jobs       []diagnose.Job     `json:"jobs"`
 }
 
 // facts are those of the case with other pods.
 func (c podCase) facts(pods ...corev1.Pod) diagnose.Facts {
-	return diagnose.Facts{Pods: pods, Now: c.Now.Time, Nodes: c.Nodes, Claims: c.Claims,
+	return diagnose.Facts{Pods: pods, Now: c.Now.Time, Nodes: c.Nodes, Claims: c.Claims, Deployment: c.Deployment, Jobs: c.Jobs,
 		Events: map[types.UID][]diagnose.Event{"uid": c.Events}}
 }
 

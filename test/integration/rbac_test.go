@@ -111,6 +111,10 @@ var _ = ginkgo.Describe("The permissions of a running operator", func() {
 // PodMonitors.
 func useEveryPermission(namespace string) {
 	ginkgo.GinkgoHelper()
+	// Jobs are asked about once a server has been crashing for a while, which it does meanwhile.
+	filledBy("evicted")(namespace)
+	unfilled := newService(namespace, "unfilled", "m", crashingOnClaim)
+	create(unfilled)
 	// Every kind of child is created, changed and deleted.
 	model := newModel(namespace, "m", withImage)
 	service := newService(namespace, "s", "m", withAutoscaling(3), withValues("{podMonitor: {enabled: true}}"))
@@ -146,6 +150,8 @@ func useEveryPermission(namespace string) {
 		expectReason(broken, reason)
 		Expect(k8s.Delete(suiteCtx, broken)).To(Succeed())
 	}
+	expectReason(unfilled, aiv1.ReasonCrashLoop, `the Job "fetch"`)
+	Expect(k8s.Delete(suiteCtx, unfilled)).To(Succeed())
 	edit(model, func() { model.Spec.Image = "" })
 	expectReadyFor(model, aiv1.ReasonCatalogued)
 	Eventually(children).WithArguments(model).Should(BeEmpty())

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type reproduction struct {
 	object string
 	// advisory says that Ready does not depend on it.
 	advisory bool
+	// behind is the reason that Ready has, where this one's message stands behind that one's.
+	behind string
 }
 
 // limited asks for memory.
@@ -96,6 +99,10 @@ func reproductions() map[string]reproduction {
 			withValues("{podAnnotations: {localkube.dev/behavior: container-creating}, rollout: {progressDeadlineSeconds: 2}}")}},
 		aiv1.ReasonScalingInactive: {change: []func(*aiv1.InferenceServiceSpec){withAutoscaling(3)}, advisory: true,
 			words: []string{"failed to get cpu"}, happens: hasNoMetricsForLong},
+		aiv1.ReasonFillingJobFailed: {change: []func(*aiv1.InferenceServiceSpec){crashingOnClaim}, advisory: true, behind: aiv1.ReasonCrashLoop,
+			words: []string{`exit code 1; the Job "fetch", which can write to the claim "weights", failed (BackoffLimitExceeded)`}, prepare: filledBy("evicted")},
+		aiv1.ReasonFillingJobUnfinished: {change: []func(*aiv1.InferenceServiceSpec){crashingOnClaim}, advisory: true, behind: aiv1.ReasonCrashLoop,
+			words: []string{`exit code 1; the Job "fetch", which can write to the claim "weights", has not finished`}, prepare: filledBy("container-creating")},
 	}
 }
 
@@ -147,7 +154,7 @@ var _ = ginkgo.Describe("Every reason", func() {
 			return wrong
 		}).WithTimeout(healing).WithPolling(time.Second).Should(BeEmpty())
 		for reason, service := range services {
-			if !cases[reason].advisory {
+			if !cases[reason].advisory || cases[reason].behind != "" {
 				expectFailure(service, cases[reason].object)
 			}
 		}
@@ -281,7 +288,13 @@ func expectFailure(service *aiv1.InferenceService, object string) {
 // untold is what a service says instead of a reason with its words. Empty: it says that.
 func untold(service *aiv1.InferenceService, reason string, of reproduction) string {
 	told := condition(service, aiv1.ConditionReady)
-	if of.advisory {
+	switch {
+	case of.behind != "":
+		if service.Status.Failure == nil || !slices.Contains(service.Status.Failure.Others, reason) {
+			return "it is not among what else is wrong: " + told.Message
+		}
+		reason = of.behind
+	case of.advisory:
 		if told.Status != metav1.ConditionTrue || service.Status.Failure != nil {
 			return "it is not ready: " + told.Message
 		}

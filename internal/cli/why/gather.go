@@ -250,10 +250,10 @@ func (t *Teller) deployment(ctx context.Context, story *Story, object access.Obj
 			return err
 		}
 	}
-	if story.Ready == string(metav1.ConditionTrue) {
-		return nil
+	if story.Ready != string(metav1.ConditionTrue) {
+		fillers(part, &known)
 	}
-	return t.fillers(ctx, part, key.Namespace)
+	return nil
 }
 
 func (t *Teller) claim(ctx context.Context, parent *Part, namespace, name string) error {

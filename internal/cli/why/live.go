@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
@@ -35,6 +36,7 @@ func (t *Teller) diagnose(
 			needs.EventsOf = append(needs.EventsOf, pods[i].UID)
 		}
 	}
+	needs.Jobs = story.Ready != string(metav1.ConditionTrue) && len(known.ClaimNames()) > 0
 	gatherer := facts.New(t.Reader, t.Reader)
 	gatherer.Now = t.Now
 	gatherer.Complete(ctx, deployment.Namespace, &known, needs)

@@ -157,7 +157,7 @@ func TestSomebodyWhoMayNotSeeJobsIsToldSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	deployment := story.Tree.find(func(p *Part) bool { return p.Kind == "Deployment" })
-	if want := "you may not list Jobs in this namespace, so those that fill a claim are not told"; !slices.Contains(deployment.Notes, want) {
+	if want := "the Jobs of this namespace cannot be listed, so those that fill a claim are not told: you may not, or there are too many"; !slices.Contains(deployment.Notes, want) {
 		t.Errorf("notes = %q, want %q", deployment.Notes, want)
 	}
 	if story.Reason != aiv1.ReasonCrashLoop || story.Advice == "" {
