@@ -88,7 +88,8 @@ func (f *Facts) mayLackFiles(pod *corev1.Pod) bool {
 // Without the files that they read they do either. What keeps containers from being started at all is another trouble. Of a container
 // that ends it is the age of the pod that counts: how long its last run took changes with each.
 func (f *Facts) failsAtWork(pod *corev1.Pod) (since time.Time, failing bool) {
-	if !f.isCurrent(pod) || !pod.DeletionTimestamp.IsZero() || podConditionHolds(pod, corev1.PodReady) || pod.Status.Phase == corev1.PodFailed {
+	over := !pod.DeletionTimestamp.IsZero() || pod.Status.Phase == corev1.PodFailed
+	if over || !f.isCurrent(pod) || podConditionHolds(pod, corev1.PodReady) {
 		return time.Time{}, false
 	}
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {

@@ -37,7 +37,6 @@ type Needs struct {
 func NeedsOf(facts Facts) Needs {
 	var needs Needs
 	var asked []*corev1.Pod
-	onClaims := len(facts.ClaimNames()) > 0
 	for i := range facts.Pods {
 		pod := &facts.Pods[i]
 		if !facts.isCurrent(pod) || !pod.DeletionTimestamp.IsZero() || podConditionHolds(pod, corev1.PodReady) {
@@ -49,22 +48,16 @@ func NeedsOf(facts Facts) Needs {
 			continue
 		}
 		wantEvents, again := facts.look(pod)
-		if since, failing := facts.failsAtWork(pod); failing && onClaims {
-			needs.Jobs = needs.Jobs || facts.lasted(since, Patience)
-			// Nobody tells of a Job, nor of a container that ends once more as it did before.
-			if growing := facts.growing(since); again == 0 || growing < again {
-				again = growing
-			}
-		}
 		if wantEvents {
 			asked = append(asked, pod)
 		}
 		if leftBehind(pod) || (wantEvents && again > 2*time.Minute) {
 			needs.Nodes = true
 		}
-		if again > 0 && (needs.Again == 0 || again < needs.Again) {
-			needs.Again = again
-		}
+		needs.lookAgain(again)
+	}
+	if len(facts.ClaimNames()) > 0 {
+		facts.needJobs(&needs)
 	}
 	slices.SortFunc(asked, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for _, pod := range asked[:min(len(asked), maxEvents)] {
@@ -73,6 +66,24 @@ func NeedsOf(facts Facts) Needs {
 	slices.Sort(needs.Claims)
 	needs.Claims = slices.Compact(needs.Claims)
 	return needs
+}
+
+// lookAgain makes the next look one after that time, if it is not sooner anyway. Zero: it asks for none.
+func (n *Needs) lookAgain(after time.Duration) {
+	if after > 0 && (n.Again == 0 || after < n.Again) {
+		n.Again = after
+	}
+}
+
+// needJobs adds the Jobs to what is needed, if pods are in a trouble that missing files make. Nobody tells of a Job, nor of a container that
+// ends once more as it did before, so that both are looked at again.
+func (f *Facts) needJobs(needs *Needs) {
+	for i := range f.Pods {
+		if since, failing := f.failsAtWork(&f.Pods[i]); failing {
+			needs.Jobs = needs.Jobs || f.lasted(since, Patience)
+			needs.lookAgain(f.growing(since))
+		}
+	}
 }
 
 // nodeCount is where the scheduler says how many nodes there are.

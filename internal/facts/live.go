@@ -33,7 +33,8 @@ type (
 	forbiddenKey struct{ what, namespace string }
 )
 
-// remembered gives what is known under a key, or reads it. What is forbidden, or too much, is left alone for longer. The second result is false when it could not be read.
+// remembered gives what is known under a key, or reads it. The second result is false when it could not be read. What is forbidden, or
+// too much, is left alone for longer.
 func remembered[T any](ctx context.Context, g *Gatherer, key any, forbidden forbiddenKey, read func() (T, error)) (T, bool) {
 	var none T
 	if known, ok := g.known.Get(key); ok {
