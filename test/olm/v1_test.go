@@ -24,6 +24,7 @@ const v1Home = "aimodel-operator-system"
 
 // What is run here is what docs/install.md prints.
 var _ = ginkgo.Describe("The bundle, installed by OLM v1", ginkgo.Ordered, ginkgo.Label("v1"), func() {
+	home := &installation{namespace: v1Home}
 	var (
 		images         *registry
 		before         map[string]bool
@@ -58,6 +59,7 @@ var _ = ginkgo.Describe("The bundle, installed by OLM v1", ginkgo.Ordered, ginkg
 		model, service = newModel(user, "sentiment"), newService(user, "on-gpus", "sentiment")
 		create(model, service)
 		expectReady(model, service)
+		home.expectMonitored()
 	})
 
 	ginkgo.It("keeps a version that it is told, and upgrades by itself when it is told none, which restarts no pod of a user", func() {
@@ -96,6 +98,7 @@ var _ = ginkgo.Describe("The bundle, installed by OLM v1", ginkgo.Ordered, ginkg
 		edit(model, func() { *model.Spec.Replicas = 3 })
 		expectReady(model)
 		Expect(running(user)).To(HaveLen(2 + 4))
+		home.expectMonitored()
 		_, refused := auditSince(0, successor.user)
 		Expect(refused).To(BeEmpty())
 	})
