@@ -75,8 +75,8 @@ func (n *Needs) lookAgain(after time.Duration) {
 	}
 }
 
-// needJobs adds the Jobs to what is needed, if pods are in a trouble that missing files make. Nobody tells of a Job, nor of a container that
-// ends once more as it did before, so that both are looked at again.
+// needJobs adds the Jobs to what is needed, if pods are in a trouble that missing files make. Nobody tells of a Job, nor of a container
+// that ends once more as it did before, so that both are looked at again.
 func (f *Facts) needJobs(needs *Needs) {
 	for i := range f.Pods {
 		if since, failing := f.failsAtWork(&f.Pods[i]); failing {
