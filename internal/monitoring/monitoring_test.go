@@ -79,15 +79,13 @@ func TestTheObjectsAreThoseOfKustomize(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	monitor, rules := made(t, Settings{TokenSecret: "scraper", Labels: map[string]string{"release": "prometheus", "app.kubernetes.io/name": "x"}})
-	for _, labels := range []map[string]string{monitor.Labels, rules.Labels} {
-		if labels["release"] != "prometheus" || labels["app.kubernetes.io/name"] != "aimodel-operator" {
-			t.Errorf("labels = %v", labels)
-		}
+	want := &monitoringv1.ServiceMonitor{}
+	decode(t, "../internal/monitoring/testdata/token-secret.yaml", want)
+	if diff := cmp.Diff(want, monitor); diff != "" {
+		t.Errorf("ServiceMonitor (-file +made):\n%s", diff)
 	}
-	endpoint := monitor.Spec.Endpoints[0]
-	if endpoint.BearerTokenFile != "" || endpoint.Authorization == nil || endpoint.Authorization.Credentials.Name != "scraper" ||
-		endpoint.Authorization.Credentials.Key != "token" {
-		t.Errorf("endpoint = %+v", endpoint)
+	if rules.Labels["release"] != "prometheus" || rules.Labels["app.kubernetes.io/name"] != "aimodel-operator" {
+		t.Errorf("labels of the PrometheusRule = %v", rules.Labels)
 	}
 }
 

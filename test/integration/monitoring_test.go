@@ -18,6 +18,7 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/internal/monitoring"
 	"github.com/aimodel-operator/aimodel-operator/internal/monitoringv1"
+	"github.com/aimodel-operator/aimodel-operator/internal/setup"
 	"github.com/aimodel-operator/aimodel-operator/test/permissions"
 )
 
@@ -57,9 +58,14 @@ var _ = ginkgo.Describe("The operator's own monitoring", ginkgo.Ordered, func() 
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: home, Name: "operator"}}})
 	}
-	monitored := func() *operator {
+	monitored := func(change ...func(*setup.Options)) *operator {
 		ginkgo.GinkgoHelper()
-		return runOperator(operatorSettings{namespaces: []string{namespace}, config: config, monitored: home})
+		return runOperator(operatorSettings{namespaces: []string{namespace}, config: config, options: func(options *setup.Options) {
+			options.Monitoring, options.Namespace = setup.MonitoringAuto, home
+			for _, f := range change {
+				f(options)
+			}
+		}})
 	}
 	servesModels := func(name string) {
 		ginkgo.GinkgoHelper()
@@ -129,8 +135,24 @@ var _ = ginkgo.Describe("The operator's own monitoring", ginkgo.Ordered, func() 
 		}
 		Expect(used.Sorted()).To(Equal(permissions.Granted(monitoringRole().Rules)))
 
-		ginkgo.By("and is gone with the operator's Deployment")
 		third.stop()
+
+		ginkgo.By("as it is asked for now, without what it was before")
+		fourth := monitored(func(options *setup.Options) {
+			options.MonitoringTokenSecret, options.MonitoringLabels = "scraper", "team=models"
+		})
+		Eventually(func(g Gomega) {
+			g.Expect(refresh(monitor)).To(Succeed())
+			g.Expect(refresh(rules)).To(Succeed())
+			g.Expect(monitor.Spec.Endpoints).To(HaveLen(1))
+			g.Expect(monitor.Spec.Endpoints[0].BearerTokenFile).To(BeEmpty())
+			g.Expect(monitor.Spec.Endpoints[0].Authorization.Credentials.Name).To(Equal("scraper"))
+			g.Expect(monitor.Labels).To(HaveKeyWithValue("team", "models"))
+			g.Expect(rules.Labels).To(HaveKeyWithValue("team", "models"))
+		}).Should(Succeed())
+		fourth.stop()
+
+		ginkgo.By("and is gone with the operator's Deployment")
 		remove(own)
 		for _, object := range []client.Object{monitor, rules} {
 			Eventually(func() bool { return apierrors.IsNotFound(refresh(object)) }).WithTimeout(healing).Should(BeTrue())

@@ -54,8 +54,8 @@ type operatorSettings struct {
 	defaultRegistry types.NamespacedName
 	// variables are those of the operator's environment that say what its site is like.
 	variables map[string]string
-	// monitored is the namespace in which the operator sets up its own monitoring. Empty: it sets up none.
-	monitored string
+	// options changes what else may be set.
+	options func(*setup.Options)
 	// backend makes the backends of model registries.
 	backend func(connections.Factory) connections.Factory
 }
@@ -84,8 +84,8 @@ func startOperator(settings operatorSettings) *operator {
 		options.ClusterID = settings.cluster
 	}
 	options.DefaultRegistry = settings.defaultRegistry
-	if settings.monitored != "" {
-		options.Monitoring, options.Namespace = setup.MonitoringAuto, settings.monitored
+	if settings.options != nil {
+		settings.options(&options)
 	}
 	found, err := environment.Of(settings.variables)
 	Expect(err).NotTo(HaveOccurred())
