@@ -27,7 +27,8 @@ func (i *installation) monitoring() (*monitoringv1.ServiceMonitor, *monitoringv1
 		&monitoringv1.PrometheusRule{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "aimodel-operator"}}
 }
 
-// expectMonitored waits until both say what the files of the alerts say, and holds that they are there for what is installed.
+// expectMonitored waits until both say what the files of the alerts say, and holds that they are there for what is installed, with
+// the dashboard beside them.
 func (i *installation) expectMonitored() {
 	ginkgo.GinkgoHelper()
 	monitor, rules := i.monitoring()
@@ -44,6 +45,11 @@ func (i *installation) expectMonitored() {
 	Expect(refresh(deployment)).To(Succeed())
 	Expect(metav1.IsControlledBy(monitor, deployment)).To(BeTrue())
 	Expect(metav1.IsControlledBy(rules, deployment)).To(BeTrue())
+
+	dashboard := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "aimodel-operator-dashboard"}}
+	Expect(refresh(dashboard)).To(Succeed())
+	Expect(dashboard.Labels).To(HaveKeyWithValue("grafana_dashboard", "1"))
+	Expect(dashboard.Data).To(HaveLen(1))
 
 	services := &corev1.ServiceList{}
 	Expect(k8s.List(suiteCtx, services, client.InNamespace(i.namespace), client.MatchingLabels(monitor.Spec.Selector.MatchLabels))).To(Succeed())
