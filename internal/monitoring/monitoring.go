@@ -113,10 +113,9 @@ func (k *keeper) Start(ctx context.Context) error {
 	for {
 		owner := k.owner()
 		changes, err := k.keep(ctx, owner)
-		if ctx.Err() != nil {
-			return nil
+		if ctx.Err() == nil { // whatever fails at the end is no problem
+			k.tell(ctx, owner, changes, err)
 		}
-		k.tell(ctx, owner, changes, err)
 		pause = nextPause(pause, err)
 		select {
 		case <-ctx.Done():

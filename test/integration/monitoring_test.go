@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -245,7 +246,7 @@ func monitoringRole() *rbacv1.Role {
 }
 
 // installMonitoring has the cluster serve kinds until the spec ends.
-func installMonitoring[T client.Object](crds ...T) {
+func installMonitoring(crds ...*unstructured.Unstructured) {
 	ginkgo.GinkgoHelper()
 	for _, crd := range crds {
 		create(crd)
@@ -254,5 +255,10 @@ func installMonitoring[T client.Object](crds ...T) {
 				remove(crd)
 			}
 		})
+		kind, _, err := unstructured.NestedString(crd.Object, "spec", "names", "listKind")
+		Expect(err).NotTo(HaveOccurred())
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(monitoringv1.GroupVersion.WithKind(kind))
+		Eventually(func() error { return k8s.List(suiteCtx, list) }).Should(Succeed())
 	}
 }
