@@ -145,6 +145,10 @@ func (f *Facts) look(pod *corev1.Pod) (events bool, again time.Duration) {
 		if ended := c.ended(); ended != nil {
 			if ended.Reason != "OOMKilled" && (c.spec.LivenessProbe != nil || c.spec.StartupProbe != nil) {
 				events = true
+				// The event that says who killed it may come after the status.
+				if !f.lasted(ended.FinishedAt.Time, Patience) {
+					sooner(Patience)
+				}
 			}
 			continue
 		}
