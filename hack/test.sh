@@ -88,7 +88,16 @@ integration() {
 	on_cluster integration 30m "Integration tests"
 }
 
-olm() { on_cluster olm 30m "Installation by the Operator Lifecycle Manager" -ginkgo.label-filter=v0; }
+olm() {
+	local timeout=30m
+	if [ "${OLM_INTEGRATION:-}" = all ]; then
+		timeout=60m
+		hack/registries.sh # what the integration tests need
+		make otelcol || status=1
+	fi
+	on_cluster olm "$timeout" "Installation by the Operator Lifecycle Manager" -ginkgo.label-filter=v0
+}
+
 olmv1() { record=olmv1 on_cluster olm 20m "Installation by OLM v1" -ginkgo.label-filter=v1; }
 e2e() { on_cluster e2e 40m "End-to-end tests"; }
 scorecard() { on_cluster scorecard 20m "Scorecard tests in pods"; }
@@ -137,10 +146,13 @@ allowed() {
 
 # One function, read before it runs: the script may be edited meanwhile.
 main() {
-	case ${KUBECONFIG:-/} in
-	/*) ;;
-	*) KUBECONFIG=$PWD/$KUBECONFIG ;; # go test runs each package in its own folder
-	esac
+	local file # go test runs each package in its own folder
+	for file in KUBECONFIG INTEGRATION_ACCOUNT; do
+		case ${!file:-/} in
+		/*) ;;
+		*) export "$file=$PWD/${!file}" ;;
+		esac
+	done
 
 	[ $# -gt 0 ] || set -- unit modules integration registries
 	verbose=""

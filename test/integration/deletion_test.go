@@ -81,9 +81,7 @@ var _ = ginkgo.Describe("Deletion", func() {
 	})
 })
 
-var _ = ginkgo.Describe("An operator for some namespaces", ginkgo.Ordered, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("An operator for some namespaces", func() {
 	ginkgo.It("serves those and touches nothing elsewhere", func() {
 		needSimulatedPods()
 		mine, other := newNamespace(), newNamespace()

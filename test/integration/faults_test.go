@@ -25,9 +25,7 @@ var (
 	errConflict = apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "it", fmt.Errorf("it has been changed"))
 )
 
-var _ = ginkgo.Describe("Faults", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("Faults", func() {
 	var namespace string
 	var model *aiv1.AIModel
 	var service *aiv1.InferenceService

@@ -14,9 +14,7 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
 
-var _ = ginkgo.Describe("A claim that Jobs fill", ginkgo.Ordered, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("A claim that Jobs fill", func() {
 	ginkgo.It("is told of while its Job has failed and the server crashes, and no longer than that", func() {
 		needSimulatedPods()
 		namespace := newNamespace()

@@ -12,9 +12,7 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
 
-var _ = ginkgo.Describe("The operator's metrics", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("The operator's metrics", func() {
 	var namespace string
 	ginkgo.BeforeEach(func() {
 		needSimulatedPods()

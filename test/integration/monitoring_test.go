@@ -25,9 +25,7 @@ import (
 
 const monitoringCRDs = "testdata/monitoring-crds.yaml"
 
-var _ = ginkgo.Describe("The operator's own monitoring", ginkgo.Ordered, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("The operator's own monitoring", func() {
 	var home, namespace string
 	var config *rest.Config
 	var own *appsv1.Deployment

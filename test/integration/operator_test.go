@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -22,11 +23,18 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/setup"
 )
 
+// startsOperators is the label of the specs that start operators of their own.
+const startsOperators = "starts-operators"
+
 var (
 	// shared is the operator that serves most specs. It watches all namespaces.
 	shared *operator
-	// external says that somebody else runs that operator, and has installed its definitions.
+	// external says that somebody else runs that operator.
 	external = os.Getenv("INTEGRATION_OPERATOR") == "running"
+	// account is a kubeconfig of the account whose permissions operators have that specs start. Empty: an administrator's.
+	account = os.Getenv("INTEGRATION_ACCOUNT")
+	// preinstalled says that somebody else has installed the definitions, and what else belongs to an operator.
+	preinstalled = external || account != ""
 )
 
 // operator is one running operator.
@@ -44,7 +52,7 @@ type operatorSettings struct {
 	namespaces []string
 	// faults are put between the controllers and the API server.
 	faults interceptor.Funcs
-	// config is how to reach the API server: as an administrator, by default.
+	// config is how to reach the API server: that of operatorConfig, by default.
 	config *rest.Config
 	// cluster is the identity of the cluster, if it shall be another.
 	cluster string
@@ -60,14 +68,31 @@ type operatorSettings struct {
 	backend func(connections.Factory) connections.Factory
 }
 
-// startOperator returns when the caches of the new operator are filled.
+// operatorConfig is how operators reach the API server.
+func operatorConfig() *rest.Config {
+	ginkgo.GinkgoHelper()
+	if account == "" {
+		return rest.CopyConfig(kube.Config)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", account)
+	Expect(err).NotTo(HaveOccurred())
+	return config
+}
+
+// startOperator returns when the caches of the new operator are filled. Only specs of describeOwnOperators may start one.
 func startOperator(settings operatorSettings) *operator {
 	ginkgo.GinkgoHelper()
-	config := settings.config
-	if config == nil {
-		config = kube.Config
+	Expect(ginkgo.CurrentSpecReport().Labels()).To(ContainElement(startsOperators), "another operator serves this spec")
+	return newOperator(settings)
+}
+
+// newOperator starts an operator.
+func newOperator(settings operatorSettings) *operator {
+	ginkgo.GinkgoHelper()
+	config := operatorConfig()
+	if settings.config != nil {
+		config = rest.CopyConfig(settings.config)
 	}
-	config = rest.CopyConfig(config)
 	o := &operator{requests: &requests{}, ended: make(chan error, 1)}
 	config.Wrap(o.requests.transport)
 
@@ -110,18 +135,23 @@ func (o *operator) stop() {
 	}
 }
 
-// ownOperators keeps the shared operator away from the specs of an Ordered container, which start their own.
-func ownOperators() {
-	ginkgo.BeforeAll(func() {
-		if external {
-			ginkgo.Skip("SKIPPED: an operator runs already, and the spec starts its own: unset INTEGRATION_OPERATOR")
-		}
-		shared.stop()
-	})
-	ginkgo.AfterAll(func() {
-		if !external {
-			shared = startOperator(operatorSettings{})
-		}
+// describeOwnOperators describes specs that start operators of their own, one spec after the other. The shared operator rests
+// meanwhile.
+func describeOwnOperators(text string, specs func()) bool {
+	return ginkgo.Describe(text, ginkgo.Ordered, ginkgo.ContinueOnFailure, ginkgo.Label(startsOperators), ginkgo.Offset(1), func() {
+		ginkgo.BeforeAll(func() {
+			if external {
+				ginkgo.Skip("SKIPPED: an operator runs already, and the spec starts its own: unset INTEGRATION_OPERATOR, " +
+					"or stop the other one and set INTEGRATION_ACCOUNT to a kubeconfig of its account")
+			}
+			shared.stop()
+		})
+		ginkgo.AfterAll(func() {
+			if !external {
+				shared = newOperator(operatorSettings{})
+			}
+		})
+		specs()
 	})
 }
 

@@ -16,9 +16,7 @@ import (
 // installed is how long it may take until the operator uses an API that was installed. No watch tells of that.
 const installed = 40 * time.Second
 
-var _ = ginkgo.Describe("A PodMonitor", ginkgo.Ordered, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("A PodMonitor", func() {
 	var namespace string
 	var running *operator
 	ginkgo.BeforeEach(func() {

@@ -9,9 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-var _ = ginkgo.Describe("An operator that cannot reach the API server", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("An operator that cannot reach the API server", func() {
 	for name, state := range outages {
 		ginkgo.It("since "+name+" catches up when it can, and touches nothing else", func() {
 			quickPings()
@@ -47,9 +45,7 @@ var _ = ginkgo.Describe("An operator that cannot reach the API server", ginkgo.O
 	}
 })
 
-var _ = ginkgo.Describe("Two operators", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("Two operators", func() {
 	ginkgo.It("take over from one another at once when one is stopped, and write nothing twice", func() {
 		namespace := newNamespace()
 		settings := operatorSettings{namespaces: []string{namespace}, lease: namespace}

@@ -263,7 +263,7 @@ var _ = ginkgo.Describe("The kubectl plugin", func() {
 			HaveKey("aimodel-support/cluster/node.yaml"), HaveKey("aimodel-support/version.yaml")))
 		Expect(files[where+"deployment.yaml"]).To(ContainSubstring("value: seen"))
 		Expect(files[where+"why/InferenceService-s.txt"]).To(ContainSubstring("is not ready: Unschedulable"))
-		if external { // however it got there, it has a Deployment
+		if preinstalled { // however it got there, it has a Deployment
 			Expect(files).To(HaveKey("aimodel-support/operator/deployment.yaml"))
 		} else {
 			Expect(files["aimodel-support/missing.txt"]).To(ContainSubstring("operator: no Deployment of it was found"))

@@ -20,9 +20,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/test/permissions"
 )
 
-var _ = ginkgo.Describe("The operator's permissions", ginkgo.Ordered, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("The operator's permissions", func() {
 	ginkgo.It("are what it uses, no more and no less, and reach no Secret that nobody lets it read", func() {
 		needSimulatedPods()
 		needNoPodMonitors()

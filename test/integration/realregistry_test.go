@@ -104,8 +104,7 @@ var realRegistries = map[string]func(testing.TB) *realRegistry{
 	},
 }
 
-var _ = ginkgo.Describe("Real model registries", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-	ownOperators()
+var _ = describeOwnOperators("Real model registries", func() {
 	for _, name := range []string{"OCI", "webhook", "MLflow", "Kubeflow"} { // in an order that stays
 		ginkgo.Context(name, ginkgo.Ordered, func() { describeRealRegistry(realRegistries[name]) })
 	}

@@ -81,9 +81,7 @@ var _ = ginkgo.Describe("What the API server refuses", func() {
 	})
 
 	ginkgo.It("for a webhook of somebody else's is told in its words, and also that it does not answer", func() {
-		if !kube.Local {
-			ginkgo.Skip("SKIPPED: the API server cannot reach a webhook of this process: unset KUBECONFIG")
-		}
+		needNearAPIServer()
 		server := httptest.NewTLSServer(http.HandlerFunc(denyAll))
 		ginkgo.DeferCleanup(server.Close)
 		webhook := podWebhook(namespace, server)

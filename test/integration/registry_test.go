@@ -79,9 +79,7 @@ func freeRegistrations(namespace string) {
 	}
 }
 
-var _ = ginkgo.Describe("Model registries", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("Model registries", func() {
 	var namespace string
 	var fake *fakeRegistry
 	var model *aiv1.AIModel

@@ -14,8 +14,7 @@ import (
 // mostWrites is more than any change of one service takes.
 const mostWrites = 15
 
-var _ = ginkgo.Describe("An operator that dies", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-	ownOperators()
+var _ = describeOwnOperators("An operator that dies", func() {
 	ginkgo.BeforeEach(needSimulatedPods)
 
 	// dieAfter runs an operator on a namespace until it has sent that many writes. It returns false when it is done before.

@@ -12,8 +12,7 @@ import (
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 )
 
-var _ = ginkgo.Describe("The environment of the operator", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-	ownOperators()
+var _ = describeOwnOperators("The environment of the operator", func() {
 	ginkgo.BeforeEach(needSimulatedPods)
 
 	withSource := func(uri string) func(*aiv1.AIModelSpec) {
@@ -36,7 +35,8 @@ var _ = ginkgo.Describe("The environment of the operator", ginkgo.Ordered, ginkg
 	}
 
 	ginkgo.It("gives models that fetch their weights a proxy, and services the images that it names", func() {
-		namespace := newNamespace()
+		// Where an operator is installed too, the plugin takes the first namespace that has one.
+		namespace := newNamespaceNamed("a-")
 		hub, bucket, volume := newModel(namespace, "hub", withSource("hf://acme/llama")),
 			newModel(namespace, "bucket", withSource("s3://acme/llama"), withImage), newModel(namespace, "volume", withSource("pvc://weights/llama"))
 		fetched, mounted := newService(namespace, "fetched", "hub", withRuntime), newService(namespace, "mounted", "volume", withRuntime)

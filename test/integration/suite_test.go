@@ -1,13 +1,18 @@
 // Package integration runs the operator, set up as the binary sets it up, against a real API server with its controllers, and
 // checks what a user would see. Pods are simulated: nothing here depends on what runs in a container.
 //
-// With INTEGRATION_OPERATOR=running the specs that need no operator of their own are run with the one that works in the
-// cluster of KUBECONFIG, however it got there, for all namespaces.
+// In the cluster of KUBECONFIG they can be run with the permissions of an installation for all namespaces, however it got there:
+//
+//   - INTEGRATION_OPERATOR=running runs the specs that start no operator of their own with the one that works there.
+//   - INTEGRATION_ACCOUNT=FILE, a kubeconfig of that operator's account, gives its permissions to the operators that specs start.
+//     The installed one must not run. -ginkgo.label-filter=starts-operators leaves out the other specs.
 package integration
 
 import (
 	"context"
 	"io"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -89,12 +94,13 @@ var _ = ginkgo.BeforeSuite(func() {
 	Expect(k8s.List(suiteCtx, nodes, client.MatchingLabels{"type": "kwok"})).To(Succeed())
 	simulated = len(nodes.Items) > 0
 
-	if external {
-		return
+	if !preinstalled {
+		installCRDs()
 	}
-	installCRDs()
-	shared = startOperator(operatorSettings{})
-	ginkgo.DeferCleanup(func() { shared.stop() })
+	if !external {
+		shared = newOperator(operatorSettings{})
+		ginkgo.DeferCleanup(func() { shared.stop() })
+	}
 })
 
 // installCRDs installs the definitions. On a cluster that is not the suite's own they are removed at the end, if they were
@@ -137,10 +143,26 @@ func needSimulatedPods() {
 	}
 }
 
+// needNearAPIServer skips a spec in which the API server asks a server of this process.
+func needNearAPIServer() {
+	ginkgo.GinkgoHelper()
+	target, err := url.Parse(kube.Config.Host)
+	Expect(err).NotTo(HaveOccurred())
+	if address := net.ParseIP(target.Hostname()); !address.IsLoopback() {
+		ginkgo.Skip("SKIPPED: the API server of another machine cannot reach a server of this process: unset KUBECONFIG")
+	}
+}
+
 // newNamespace gives a spec a namespace of its own. What is in it goes when the spec ends.
 func newNamespace() string {
 	ginkgo.GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "it-"}}
+	return newNamespaceNamed("it-")
+}
+
+// newNamespaceNamed does the same with a name that begins so.
+func newNamespaceNamed(prefix string) string {
+	ginkgo.GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
 	Expect(k8s.Create(suiteCtx, namespace)).To(Succeed())
 	used = append(used, namespace.Name)
 	ginkgo.DeferCleanup(func() {

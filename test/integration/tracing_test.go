@@ -208,9 +208,7 @@ func (r *takingRegistry) told() []string {
 	})
 }
 
-var _ = ginkgo.Describe("Traces", ginkgo.Ordered, ginkgo.ContinueOnFailure, func() {
-	ownOperators()
-
+var _ = describeOwnOperators("Traces", func() {
 	ginkgo.DescribeTable("reach an OpenTelemetry collector", func(protocol string, address func(*collector) string) {
 		needSimulatedPods()
 		sink := startCollector()

@@ -31,10 +31,11 @@ const (
 	silent
 )
 
-// newWire returns a wire that is whole, and the configuration of a client at its end. It is gone with the spec.
+// newWire returns a wire that is whole, and the configuration of an operator at its end. It is gone with the spec.
 func newWire() (*wire, *rest.Config) {
 	ginkgo.GinkgoHelper()
-	target, err := url.Parse(kube.Config.Host)
+	config := operatorConfig()
+	target, err := url.Parse(config.Host)
 	Expect(err).NotTo(HaveOccurred())
 	listener, err := new(net.ListenConfig).Listen(suiteCtx, "tcp", "127.0.0.1:0")
 	Expect(err).NotTo(HaveOccurred())
@@ -45,7 +46,6 @@ func newWire() (*wire, *rest.Config) {
 		w.become(cut)
 	})
 
-	config := rest.CopyConfig(kube.Config)
 	config.Host = "https://" + listener.Addr().String()
 	// A dialer of its own keeps the connections apart from those of other clients.
 	config.Dial = new(net.Dialer).DialContext

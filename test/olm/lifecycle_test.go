@@ -1,17 +1,15 @@
 package olm
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -34,6 +32,7 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, ginkgo.Label("v0"), func()
 		model          *aiv1.AIModel
 		service        *aiv1.InferenceService
 		old, successor *operator
+		integration    types.SpecReports
 	)
 
 	ginkgo.BeforeAll(func() {
@@ -149,8 +148,17 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, ginkgo.Label("v0"), func()
 		ginkgo.Entry(nil, "registry-cleanup"),
 	)
 
-	ginkgo.It("passes the integration tests with the permissions of the bundle", func() {
-		expectIntegrationTests()
+	ginkgo.It("passes the integration tests that start no operator, as it is installed", func() {
+		integration = asInstalled.run("INTEGRATION_OPERATOR=running")
+	})
+
+	ginkgo.It("passes those that start operators, which have its permissions", func() {
+		successor.stop()
+		rest := starting.run("INTEGRATION_ACCOUNT=" + kubeconfigOf(successor.account))
+		successor = everywhere.start(current)
+		if allIntegration() {
+			expectEverySpec(integration, rest)
+		}
 	})
 
 	ginkgo.It("grants what the operator uses, no more and no less", func() {
@@ -161,6 +169,9 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, ginkgo.Label("v0"), func()
 		maps.DeleteFunc(used, func(permission string, _ bool) bool { return strings.Contains(permission, " operators.coreos.com/") })
 		Expect(refused).To(BeEmpty())
 		Expect(used.Sorted()).To(Equal(permissions.Granted(rulesOf(current))))
+		for user := range operatorRequests() {
+			Expect(user).To(Or(Equal(successor.user), MatchRegexp(`^system:serviceaccount:it-\w+:operator$`)), "an operator with other permissions")
+		}
 
 		ginkgo.By("and the scorecard tests fail without it")
 		namespace := newNamespace("scorecard")
@@ -279,6 +290,18 @@ func auditSize() int64 {
 	return info.Size()
 }
 
+// operatorRequests counts what operators asked for, by user, since the control plane was started.
+func operatorRequests() map[string]int {
+	ginkgo.GinkgoHelper()
+	log, err := os.Open(kube.AuditLog)
+	Expect(err).NotTo(HaveOccurred())
+	defer log.Close() //nolint:errcheck // it was only read
+	requests, err := permissions.Requests(log, aiv1.ManagedBy)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(requests).NotTo(BeEmpty())
+	return requests
+}
+
 // auditSince tells what a user asked for, and was refused, since the audit log had a size.
 func auditSince(start int64, user string) (used permissions.Used, refused []string) {
 	ginkgo.GinkgoHelper()
@@ -290,28 +313,4 @@ func auditSince(start int64, user string) (used permissions.Used, refused []stri
 	used, refused, err = permissions.ReadAudit(log, user)
 	Expect(err).NotTo(HaveOccurred())
 	return used, refused
-}
-
-// integrationSpecs are those that stand for the rest here, where they also take an installed operator. All of them run with
-// OLM_INTEGRATION=all.
-const integrationSpecs = "permissions of a running operator|An AIModel (with an image|is scaled|loses)|Ownership (leaves objects|mends)|Deletion leaves|An InferenceService (follows|has an autoscaler)"
-
-var passed = regexp.MustCompile(`(?m)^\s+--- PASS: `)
-
-// expectIntegrationTests runs the integration tests with the operator that is installed.
-func expectIntegrationTests() {
-	ginkgo.GinkgoHelper()
-	args := []string{"test", "-vet=off", "-count=1", "-v", "-timeout=30m", "./test/integration"}
-	if os.Getenv("OLM_INTEGRATION") != "all" {
-		args = append(args, "-ginkgo.focus="+integrationSpecs)
-	}
-	command := exec.CommandContext(suiteCtx, "go", args...)
-	command.Dir = "../.."
-	command.Env = append(os.Environ(), "KUBECONFIG="+kube.Kubeconfig, "INTEGRATION_OPERATOR=running", "CGO_ENABLED=0")
-	output := &bytes.Buffer{}
-	command.Stdout, command.Stderr = output, output
-	err := command.Run()
-	Expect(os.WriteFile(filepath.Join(logs, "integration.log"), output.Bytes(), 0o600)).To(Succeed())
-	Expect(err).NotTo(HaveOccurred(), output.String())
-	Expect(len(passed.FindAll(output.Bytes(), -1))).To(BeNumerically(">=", 8), output.String())
 }

@@ -28,8 +28,9 @@ const deploymentName = "aimodel-operator-controller-manager"
 
 // operator is bin/manager in the place of the pod that the installed Deployment got.
 type operator struct {
-	// user is who the operator is to the API server.
-	user string
+	// account is the one that was installed for it, and user is what that is called by the API server.
+	account *corev1.ServiceAccount
+	user    string
 	// metrics is the address that it serves them on.
 	metrics string
 
@@ -72,7 +73,7 @@ func (i *installation) start(b bundle) *operator {
 func startOperator(pod *corev1.Pod) *operator {
 	ginkgo.GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}
-	o := &operator{user: "system:serviceaccount:" + account.Namespace + ":" + account.Name, metrics: freeAddress()}
+	o := &operator{account: account, user: "system:serviceaccount:" + account.Namespace + ":" + account.Name, metrics: freeAddress()}
 	probes := freeAddress()
 	container := &pod.Spec.Containers[0]
 	Expect(container.Name).To(Equal("manager"))

@@ -83,38 +83,61 @@ func (u Used) add(verb, group, resource string) {
 // Sorted lists what was asked for.
 func (u Used) Sorted() []string { return slices.Sorted(maps.Keys(u)) }
 
-// ReadAudit returns what a user asked for, and the requests that were refused for want of a permission, from an audit log with
-// one JSON event a line. A last line that is half written is left out.
-func ReadAudit(log io.Reader, user string) (used Used, refused []string, err error) {
-	used = Used{}
+// auditEvent is what is read of a line of an audit log.
+type auditEvent struct {
+	Verb, RequestURI, UserAgent string
+	User                        struct{ Username string }
+	ObjectRef                   *struct{ APIGroup, Resource, Subresource string }
+	ResponseStatus              struct{ Code int }
+	Annotations                 map[string]string
+}
+
+// readAudit visits the events of an audit log with one JSON event a line. A last line that is half written is left out.
+func readAudit(log io.Reader, visit func(*auditEvent)) error {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, longestEvent)
 	for lines.Scan() {
-		var event struct {
-			Verb, RequestURI string
-			User             struct{ Username string }
-			ObjectRef        *struct{ APIGroup, Resource, Subresource string }
-			ResponseStatus   struct{ Code int }
-			Annotations      map[string]string
+		event := &auditEvent{}
+		if json.Unmarshal(lines.Bytes(), event) == nil {
+			visit(event)
 		}
-		if json.Unmarshal(lines.Bytes(), &event) != nil || event.User.Username != user {
-			continue
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read the audit log: %w", err)
+	}
+	return nil
+}
+
+// ReadAudit returns what a user asked for, and the requests that were refused for want of a permission, from an audit log.
+func ReadAudit(log io.Reader, user string) (used Used, refused []string, err error) {
+	used = Used{}
+	err = readAudit(log, func(event *auditEvent) {
+		if event.User.Username != user {
+			return
 		}
 		// Admission answers 403 too, as for a namespace that is being deleted, to whoever has the permission.
 		if event.ResponseStatus.Code == http.StatusForbidden && event.Annotations[decision] != "allow" {
 			refused = append(refused, event.Verb+" "+event.RequestURI)
 		}
 		if event.ObjectRef == nil || event.ObjectRef.Resource == "" {
-			continue
+			return
 		}
 		resource := event.ObjectRef.Resource
 		if event.ObjectRef.Subresource != "" {
 			resource += "/" + event.ObjectRef.Subresource
 		}
 		used.add(event.Verb, event.ObjectRef.APIGroup, resource)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, nil, fmt.Errorf("read the audit log: %w", err)
-	}
-	return used, refused, nil
+	})
+	return used, refused, err
+}
+
+// Requests counts, by user, those of an audit log from programs that call themselves agent.
+func Requests(log io.Reader, agent string) (map[string]int, error) {
+	of := map[string]int{}
+	err := readAudit(log, func(event *auditEvent) {
+		if event.UserAgent == agent {
+			of[event.User.Username]++
+		}
+	})
+	return of, err
 }

@@ -1,6 +1,7 @@
 package permissions
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -67,5 +68,21 @@ func TestReadAudit(t *testing.T) {
 	}
 	if want := []string{"get /api/v1/secrets/x"}; !slices.Equal(refused, want) {
 		t.Errorf("refused %q, want %q", refused, want)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	log := `{"verb":"watch","user":{"username":"me"},"userAgent":"operator","objectRef":{"resource":"pods"}}
+{"verb":"get","user":{"username":"me"},"userAgent":"kubectl"}
+{"verb":"get","user":{"username":"admin"},"userAgent":"kubectl"}
+{"verb":"get","user":{"username":"me"},"userAgent":"operator"}
+{"verb":"get","user":{"username":"other"},"userAgent":"operator"}
+{"verb":"create","user":{"username":"admin"},"userAg`
+	of, err := Requests(strings.NewReader(log), "operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int{"me": 2, "other": 1}; !maps.Equal(of, want) {
+		t.Errorf("requests %v, want %v", of, want)
 	}
 }
