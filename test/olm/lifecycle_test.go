@@ -154,8 +154,11 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, ginkgo.Label("v0"), func()
 
 	ginkgo.It("passes those that start operators, which have its permissions", func() {
 		successor.stop()
+		removeMonitoring() // specs install it themselves
 		rest := starting.run("INTEGRATION_ACCOUNT=" + kubeconfigOf(successor.account))
+		installMonitoring()
 		successor = everywhere.start(current)
+		everywhere.expectMonitored()
 		if allIntegration() {
 			expectEverySpec(integration, rest)
 		}

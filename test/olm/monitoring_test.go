@@ -21,6 +21,14 @@ func installMonitoring() {
 	}
 }
 
+// removeMonitoring takes those kinds away again, and with them the objects that operators made.
+func removeMonitoring() {
+	ginkgo.GinkgoHelper()
+	for _, crd := range decode("../integration/testdata/monitoring-crds.yaml") {
+		remove(crd)
+	}
+}
+
 // monitoring are the objects that an operator makes in its namespace.
 func (i *installation) monitoring() (*monitoringv1.ServiceMonitor, *monitoringv1.PrometheusRule) {
 	return &monitoringv1.ServiceMonitor{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "aimodel-operator-controller-manager"}},
