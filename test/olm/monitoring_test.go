@@ -19,6 +19,9 @@ func installMonitoring() {
 	for _, crd := range decode("../integration/testdata/monitoring-crds.yaml") {
 		create(crd)
 	}
+	for _, list := range []client.ObjectList{&monitoringv1.ServiceMonitorList{}, &monitoringv1.PrometheusRuleList{}} {
+		Eventually(func() error { return k8s.List(suiteCtx, list) }).Should(Succeed())
+	}
 }
 
 // removeMonitoring takes those kinds away again, and with them the objects that operators made.
