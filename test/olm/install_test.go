@@ -3,6 +3,7 @@ package olm
 import (
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -135,5 +136,10 @@ func (i *installation) expectReplaced(old, by bundle) {
 func (i *installation) uninstall(b bundle) {
 	ginkgo.GinkgoHelper()
 	remove(i.subscription())
-	remove(i.csv(b))
+	csv := i.csv(b)
+	// The Lifecycle Manager may carry out once more a plan that it has just completed, and so make the version anew.
+	Eventually(func(g Gomega) {
+		g.Expect(client.IgnoreNotFound(k8s.Delete(suiteCtx, csv))).To(Succeed())
+		g.Expect(apierrors.IsNotFound(refresh(csv))).To(BeTrue())
+	}).WithTimeout(managed).Should(Succeed(), "%s is still there", b.name)
 }
