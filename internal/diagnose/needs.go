@@ -54,7 +54,7 @@ func NeedsOf(facts Facts) Needs {
 		if leftBehind(pod) || (wantEvents && again > 2*time.Minute) {
 			needs.Nodes = true
 		}
-		needs.lookAgain(again)
+		needs.Again = sooner(needs.Again, again)
 	}
 	if len(facts.ClaimNames()) > 0 {
 		facts.needJobs(&needs)
@@ -68,11 +68,12 @@ func NeedsOf(facts Facts) Needs {
 	return needs
 }
 
-// lookAgain makes the next look one after that time, if it is not sooner anyway. Zero: it asks for none.
-func (n *Needs) lookAgain(after time.Duration) {
-	if after > 0 && (n.Again == 0 || after < n.Again) {
-		n.Again = after
+// sooner is the shorter of two times after which to look again. Zero: none.
+func sooner(one, other time.Duration) time.Duration {
+	if one == 0 || other == 0 {
+		return max(one, other)
 	}
+	return min(one, other)
 }
 
 // needJobs adds the Jobs to what is needed, if pods are in a trouble that missing files make. Nobody tells of a Job, nor of a container
@@ -81,7 +82,7 @@ func (f *Facts) needJobs(needs *Needs) {
 	for i := range f.Pods {
 		if since, failing := f.failsAtWork(&f.Pods[i]); failing {
 			needs.Jobs = needs.Jobs || f.lasted(since, Patience)
-			needs.lookAgain(f.growing(since))
+			needs.Again = sooner(needs.Again, f.growing(since))
 		}
 	}
 }
@@ -124,17 +125,12 @@ func (f *Facts) growing(since time.Time) time.Duration {
 
 // look says of a pod that has a node whether its events may tell more than its status, and when to look again.
 func (f *Facts) look(pod *corev1.Pod) (events bool, again time.Duration) {
-	sooner := func(after time.Duration) {
-		if again == 0 || after < again {
-			again = after
-		}
-	}
 	// What nobody tells of is looked at after a while, and then at growing intervals.
 	wait := func(since time.Time) {
 		if f.lasted(since, Patience) {
 			events = true
 		}
-		sooner(f.growing(since))
+		again = sooner(again, f.growing(since))
 	}
 	if since, waiting := waitsOnNode(pod); waiting {
 		wait(since)
@@ -147,7 +143,7 @@ func (f *Facts) look(pod *corev1.Pod) (events bool, again time.Duration) {
 				events = true
 				// The event that says who killed it may come after the status.
 				if !f.lasted(ended.FinishedAt.Time, Patience) {
-					sooner(Patience)
+					again = sooner(again, Patience)
 				}
 			}
 			continue
@@ -157,7 +153,7 @@ func (f *Facts) look(pod *corev1.Pod) (events bool, again time.Duration) {
 			if f.lasted(started, half) {
 				wait(started)
 			} else {
-				sooner(half - f.Now.Sub(started) + time.Second)
+				again = sooner(again, half-f.Now.Sub(started)+time.Second)
 			}
 			continue
 		}

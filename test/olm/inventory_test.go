@@ -22,6 +22,18 @@ var passing = []string{"events", "endpointslices", "endpoints", "leases", "nodes
 // it looks at the group just as that is deleted, it makes one anew, which then stays.
 const ofOperatorGroup = "olm.og."
 
+// addedTo lists what an inventory did not have, outside a namespace.
+func addedTo(before map[string]bool, but string) []string {
+	ginkgo.GinkgoHelper()
+	var added []string
+	for object := range inventory(but) {
+		if !before[object] {
+			added = append(added, object)
+		}
+	}
+	return added
+}
+
 // inventory lists the objects of the cluster, as "resource.group namespace/name", outside some namespaces. Leases are listed for
 // the operator only.
 func inventory(but ...string) map[string]bool {

@@ -48,11 +48,7 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, ginkgo.Label("v0"), func()
 	})
 
 	ginkgo.AfterAll(func() { // what is still running after a failure
-		for _, o := range []*operator{old, successor} {
-			if o != nil {
-				_ = o.process.Stop(ending)
-			}
-		}
+		end(old, successor)
 	})
 
 	ginkgo.It("installs for all namespaces, and models are served", func() {
@@ -190,20 +186,11 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, ginkgo.Label("v0"), func()
 		everywhere.uninstall(current)
 		successor.stop()
 		remove(lifecycleObject("OperatorGroup", everywhere.namespace, packageName))
-		left := func() []string {
-			var found []string
-			for object := range inventory(user) {
-				if !before[object] {
-					found = append(found, object)
-				}
-			}
-			return found
-		}
 		monitor, rules := everywhere.monitoring()
 		for _, object := range []client.Object{monitor, rules} {
 			Eventually(refresh).WithArguments(object).WithTimeout(managed).Should(MatchError(ContainSubstring("not found")))
 		}
-		Eventually(left).WithTimeout(managed).Should(ConsistOf(leftAfterUninstall(everywhere.namespace)))
+		Eventually(addedTo).WithArguments(before, user).WithTimeout(managed).Should(ConsistOf(leftAfterUninstall(everywhere.namespace)))
 		Consistently(running).WithArguments(user).Should(Equal(served))
 		Expect(refresh(model)).To(Succeed())
 		Expect(refresh(service)).To(Succeed())
@@ -218,7 +205,7 @@ var _ = ginkgo.Describe("The bundle", ginkgo.Ordered, ginkgo.Label("v0"), func()
 		kubectl("delete", "clusterrole", "-l", "app.kubernetes.io/part-of=aimodel-operator")
 		kubectl("delete", "operators.operators.coreos.com", packageName+"."+everywhere.namespace)
 		kubectl("delete", "namespace", everywhere.namespace)
-		Eventually(left).WithTimeout(managed).Should(BeEmpty())
+		Eventually(addedTo).WithArguments(before, user).WithTimeout(managed).Should(BeEmpty())
 	})
 
 	// In a cluster without another installation:

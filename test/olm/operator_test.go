@@ -118,6 +118,15 @@ func (o *operator) stop() {
 	Expect(o.process.Stop(ending)).To(Succeed())
 }
 
+// end ends those operators that were started, however they end.
+func end(operators ...*operator) {
+	for _, o := range operators {
+		if o != nil {
+			_ = o.process.Stop(ending)
+		}
+	}
+}
+
 // pod is the one that the Deployment of a version has. The simulated node says that it runs.
 func (i *installation) pod(b bundle) *corev1.Pod {
 	ginkgo.GinkgoHelper()

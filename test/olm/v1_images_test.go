@@ -34,7 +34,7 @@ func startRegistry() *registry {
 	file := filepath.Join(scratch, "registry.yaml")
 	text := fmt.Sprintf("version: 0.1\nlog: {level: warn}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %s}\n",
 		filepath.Join(scratch, "registry"), address)
-	Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
+	write(file, text)
 	server, err := process.Start(filepath.Join(logs, "registry.log"), nil, program, "serve", file)
 	Expect(err).NotTo(HaveOccurred())
 	ginkgo.DeferCleanup(func() { _ = server.Stop(ending) }) // how it ends is nothing that is tested here
@@ -75,7 +75,7 @@ func (r *registry) release(b bundle) {
 	Expect(ok).To(BeTrue())
 	manifest, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(os.WriteFile(file, []byte(strings.ReplaceAll(string(manifest), named, r.manager)), 0o600)).To(Succeed())
+	write(file, strings.ReplaceAll(string(manifest), named, r.manager))
 
 	image := r.base + "-bundle@" + r.push(root, b.version, "bundle")
 	output, err := exec.CommandContext(suiteCtx, "../../hack/catalog.sh", image, folder, filepath.Join(root, "dist", "catalog")).CombinedOutput()

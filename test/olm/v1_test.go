@@ -43,11 +43,7 @@ var _ = ginkgo.Describe("The bundle, installed by OLM v1", ginkgo.Ordered, ginkg
 	})
 
 	ginkgo.AfterAll(func() { // what is still running after a failure
-		for _, o := range []*operator{old, successor} {
-			if o != nil {
-				_ = o.process.Stop(ending)
-			}
-		}
+		end(old, successor)
 	})
 
 	ginkgo.It("installs as the documentation says, and models are served", func() {
@@ -123,15 +119,7 @@ var _ = ginkgo.Describe("The bundle, installed by OLM v1", ginkgo.Ordered, ginkg
 
 		ginkgo.By("and nothing is left when that is let go")
 		images.run(current, strings.NewReplacer("NAMESPACE", user, "NAME", waiting.Name).Replace(printed("Uninstalling", 3)))
-		Eventually(func() []string {
-			var left []string
-			for object := range inventory(user) {
-				if !before[object] {
-					left = append(left, object)
-				}
-			}
-			return left
-		}).WithTimeout(managed).Should(BeEmpty())
+		Eventually(addedTo).WithArguments(before, user).WithTimeout(managed).Should(BeEmpty())
 	})
 })
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,6 +21,7 @@ import (
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
 	"github.com/aimodel-operator/aimodel-operator/test/cluster"
+	"github.com/aimodel-operator/aimodel-operator/test/process"
 )
 
 const (
@@ -45,7 +45,10 @@ func startOperator(ctx context.Context, t *testing.T, c *cluster.Cluster) *opera
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%s is not built: run `make build` first", binary)
 	}
-	probe, profiles := freeAddress(t), freeAddress(t)
+	probe, err := process.FreeAddress(ctx)
+	must(t, err)
+	profiles, err := process.FreeAddress(ctx)
+	must(t, err)
 	op := &operator{probe: "http://" + probe, profiles: "http://" + profiles, log: &bytes.Buffer{}}
 	op.cmd = exec.Command(binary, "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address="+probe,
 		"--pprof-bind-address="+profiles)
@@ -55,14 +58,6 @@ func startOperator(ctx context.Context, t *testing.T, c *cluster.Cluster) *opera
 	t.Cleanup(func() { op.stop(t) })
 	op.waitWorking(ctx, t)
 	return op
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, listener.Close())
-	return listener.Addr().String()
 }
 
 func (o *operator) waitWorking(ctx context.Context, t *testing.T) {
