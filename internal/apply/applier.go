@@ -44,6 +44,8 @@ type Applier struct {
 	Kinds []schema.GroupVersionKind
 	// Optional knows about those kinds that a cluster may lack. Nil means that every kind is served.
 	Optional Optional
+
+	turns turns
 }
 
 // Optional tells of kinds that a cluster may lack.
@@ -55,11 +57,16 @@ type Optional interface {
 }
 
 // Apply makes the objects stand in the cluster as rendered, in the order given, and returns what it changed. It stops at
-// the first error; what was changed before that is still returned.
+// the first error; what was changed before that is still returned. ErrNotYet is none: the rest is to be applied a moment later.
 func (a *Applier) Apply(ctx context.Context, owner client.Object, objects []Object) ([]Change, error) {
 	var changes []Change
 	for _, object := range objects {
+		giveBack, ok := a.turns.take(object, changes)
+		if !ok {
+			return changes, ErrNotYet
+		}
 		action, err := a.applyOne(ctx, owner, object)
+		giveBack()
 		if err != nil {
 			return changes, fmt.Errorf("apply %s %q: %w", object.GVK.Kind, object.Name, err)
 		}

@@ -144,6 +144,10 @@ func (p *Pipeline) Apply(ctx context.Context, scope *Scope) error {
 		metrics.CountChange(scope.Kind, string(change.Action))
 	}
 	switch {
+	case errors.Is(err, apply.ErrNotYet):
+		scope.unfinished = true
+		scope.Conditions.Applied = conditions.Unknown(aiv1.ReasonApplying, err.Error())
+		return &comeBackError{after: watches.Gather}
 	case err != nil:
 		scope.Conditions.Applied = conditions.False(apply.Reason(err), err.Error())
 		return err

@@ -73,6 +73,10 @@ func Reconcile[T Owner](
 	}
 	scope := &Scope{Owner: owner, Kind: kind.Name, ChildName: kind.ChildName(owner.GetName())}
 	result, err = p.Run(ctx, scope, func(ctx context.Context, scope *Scope) error { return kind.Resolve(ctx, owner, scope) })
+	if scope.unfinished && err == nil {
+		span.Outcome(tracing.OutcomeContinued)
+		return result, nil
+	}
 	patchErr := timed(ctx, scope, metrics.StepStatus, func(ctx context.Context, scope *Scope) error {
 		kind.WriteStatus(owner, scope)
 		return PatchStatus(ctx, p.reader, before, owner)

@@ -19,6 +19,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/resolve"
 	"github.com/aimodel-operator/aimodel-operator/internal/tracing"
+	"github.com/aimodel-operator/aimodel-operator/internal/watches"
 )
 
 // waitPeriod is how long to wait, at the least, for a cure that no watch tells of: a Secret that appears, a quota that is
@@ -110,7 +111,7 @@ func verdict(err error) (metrics.ErrorClass, ctrl.Result, error) {
 	case err == nil:
 		return "", ctrl.Result{}, nil
 	case errors.As(err, &comeBack):
-		return "", ctrl.Result{RequeueAfter: comeBack.after}, nil
+		return "", ctrl.Result{RequeueAfter: comeBack.after, Priority: new(watches.Behind)}, nil
 	case errors.As(err, &terminal):
 		return metrics.Terminal, ctrl.Result{}, nil
 	case errors.As(err, &terminating):

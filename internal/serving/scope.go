@@ -53,6 +53,8 @@ type Scope struct {
 	changes  []apply.Change
 	selector string
 	applied  bool
+	// unfinished is true on a pass that ends early for the sake of other owners. It tells nothing; the next one does.
+	unfinished bool
 	// wrong is the class of the error that the pass ended with. Empty when nothing is wrong.
 	wrong metrics.ErrorClass
 

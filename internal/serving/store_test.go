@@ -36,11 +36,13 @@ type cluster struct {
 	writes, statusWrites int
 	// refuse makes the write of a kind fail.
 	refuse map[string]error
+	// beforeService is called when a Service is about to be created.
+	beforeService func()
 }
 
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	t.Helper()
-	c := &cluster{refuse: map[string]error{}}
+	c := &cluster{refuse: map[string]error{}, beforeService: func() {}}
 	builder := fake.NewClientBuilder().WithScheme(testScheme(t)).WithReturnManagedFields().
 		WithStatusSubresource(&aiv1.AIModel{}, &aiv1.InferenceService{}).WithObjects(objects...)
 	builder.WithIndex(&corev1.Pod{}, index.PodOwner, func(object client.Object) []string {
@@ -50,8 +52,12 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	c.WithWatch = interceptor.NewClient(builder.Build(), interceptor.Funcs{
 		Create: func(ctx context.Context, w client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			c.writes++
-			if err := c.refuse[o.GetObjectKind().GroupVersionKind().Kind]; err != nil {
+			kind := o.GetObjectKind().GroupVersionKind().Kind
+			if err := c.refuse[kind]; err != nil {
 				return err
+			}
+			if kind == "Service" {
+				c.beforeService()
 			}
 			return w.Create(ctx, o, opts...)
 		},

@@ -85,6 +85,8 @@ func ManagerWith(ctx context.Context, cfg *rest.Config, options Options, seams S
 	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = float32(options.QPS), options.Burst
+	// The API server is near: it would spend more time on packing what it sends than the network would save.
+	cfg.DisableCompression = true
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = aiv1.ManagedBy
 	}

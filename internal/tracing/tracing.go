@@ -103,6 +103,8 @@ const (
 	OutcomeDeleted = "deleted"
 	// OutcomeOvertaken: somebody else wrote to the object meanwhile, or the copy of it was old.
 	OutcomeOvertaken = "overtaken"
+	// OutcomeContinued: the pods were started; the rest follows in another reconcile.
+	OutcomeContinued = "continued"
 	// OutcomeBusy: it was not its turn with the registry.
 	OutcomeBusy = "busy"
 )

@@ -22,10 +22,10 @@ import (
 // several times within a moment, and each look costs a write of status.
 const Gather = 300 * time.Millisecond
 
-// behind is the priority of an owner that a child or a pod wakes: behind what was created or changed by a user, which has 0, and
+// Behind is the priority of an owner that a child or a pod wakes: behind what was created or changed by a user, which has 0, and
 // before what was there when the operator started. Of many objects that are created at once all get their pods first, because pods
 // take minutes to come up, and what became of the others is told after that.
-const behind = handler.LowPriority / 2
+const Behind = handler.LowPriority / 2
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -75,7 +75,7 @@ func gathered(ownerOf func(client.Object) (types.NamespacedName, bool)) handler.
 // wake puts an owner into the queue of its controller, for when its events are gathered.
 func wake(q queue, owner reconcile.Request) {
 	if ordered, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		ordered.AddWithOpts(priorityqueue.AddOpts{After: Gather, Priority: new(behind)}, owner)
+		ordered.AddWithOpts(priorityqueue.AddOpts{After: Gather, Priority: new(Behind)}, owner)
 		return
 	}
 	q.AddAfter(owner, Gather)

@@ -59,6 +59,7 @@ func TestScale(t *testing.T) {
 	created := createAll(ctx, t, kube, services, service)
 	waitFor(ctx, t, "all Deployments to exist", func() bool { return seen.exist() == services })
 	exist := time.Since(start)
+	reachable := countServices(ctx, t, kube)
 	waitFor(ctx, t, "all Deployments to be available", func() bool { return seen.available() == services })
 	available := time.Since(start)
 	waitFor(ctx, t, "all services to be Ready", func() bool { return seen.ready() == services })
@@ -92,6 +93,7 @@ func TestScale(t *testing.T) {
 	report := []string{
 		fmt.Sprintf("%d services of one GPU, created by %d clients in %.1f s", services, clients, created.Seconds()),
 		fmt.Sprintf("all Deployments exist after     %.1f s", exist.Seconds()),
+		fmt.Sprintf("  and of the Services           %d", reachable),
 		fmt.Sprintf("all Deployments available after %.1f s", available.Seconds()),
 		fmt.Sprintf("all services Ready after        %.1f s", ready.Seconds()),
 		fmt.Sprintf("requests per service            %.2f, of these writes %.2f", per(converged.all(), services), per(converged.writes(), services)),
@@ -111,6 +113,9 @@ func TestScale(t *testing.T) {
 	if got, most := per(converged.writes(), services), children+statusBudget+halfway; got > most {
 		t.Errorf("%.2f writes per service, want at most %.1f", got, most)
 	}
+	if most := services - services/10; reachable > most {
+		t.Errorf("%d Services when the last Deployment was created, want at most %d: pods come first", reachable, most)
+	}
 	if reads := converged.all() - converged.writes(); reads > services/10 {
 		t.Errorf("%d reads past the cache while %d services came up, want next to none", reads, services)
 	}
@@ -123,6 +128,14 @@ func TestScale(t *testing.T) {
 	if reads := restarted.all(); reads > restartReads {
 		t.Errorf("%d reads after a restart, want at most %d whatever the number of services: %s", reads, restartReads, restarted)
 	}
+}
+
+// countServices counts the Services that were created.
+func countServices(ctx context.Context, t *testing.T, kube client.Client) int {
+	t.Helper()
+	var list corev1.ServiceList
+	must(t, kube.List(ctx, &list, client.InNamespace(namespace)))
+	return len(list.Items)
 }
 
 func startCluster(ctx context.Context, t *testing.T, services int) (*cluster.Cluster, client.WithWatch) {

@@ -86,9 +86,9 @@ func (l *layout) managerArgs(kubeconfig string, extra []string) []string {
 		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(l.managerPort),
 		"--service-account-private-key-file=" + l.creds.serviceAccountKey, "--root-ca-file=" + l.caFile(),
 		// Hundreds of services come at once in the scale test; the defaults would measure this program's rate limiter. Its five
-		// workers for Deployments and ReplicaSets are enough: more of them mostly send what they must send again.
-		"--kube-api-qps=200", "--kube-api-burst=400", "--concurrent-endpoint-syncs=20", "--concurrent-service-endpoint-syncs=20",
-		"--concurrent-gc-syncs=20", "--concurrent-horizontal-pod-autoscaler-syncs=10",
+		// workers of each kind are enough: more for Deployments and ReplicaSets mostly send what they must send again, and more
+		// for endpoints take the API server from those that start pods.
+		"--kube-api-qps=200", "--kube-api-burst=400", "--concurrent-horizontal-pod-autoscaler-syncs=10",
 	}, extra...)
 }
 
