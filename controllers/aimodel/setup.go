@@ -12,11 +12,8 @@ import (
 
 // SetupWithManager adds the controller to a manager.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, optionalKinds *optional.Kinds) error {
-	c, err := watches.Children(ctrl.NewControllerManagedBy(mgr).
-		Named("aimodel").
-		For(&aiv1.AIModel{}, watches.ForPrimary()).
-		WithOptions(options), resolve.KindAIModel).
-		Build(r)
+	b := watches.Owners(ctrl.NewControllerManagedBy(mgr).Named("aimodel").WithOptions(options), &aiv1.AIModel{})
+	c, err := watches.Children(b, resolve.KindAIModel).Build(r)
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,9 @@ import (
 
 // SetupWithManager adds the controller to a manager. The index of package index must be registered with its cache.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options, optionalKinds *optional.Kinds) error {
-	c, err := watches.Children(ctrl.NewControllerManagedBy(mgr).
-		Named("inferenceservice").
-		For(&aiv1.InferenceService{}, watches.ForPrimary()).
-		Watches(&aiv1.AIModel{}, handler.EnqueueRequestsFromMapFunc(r.servicesOf), builder.WithPredicates(watches.Model())).
-		WithOptions(options), resolve.KindInferenceService).
-		Build(r)
+	b := watches.Owners(ctrl.NewControllerManagedBy(mgr).Named("inferenceservice").WithOptions(options), &aiv1.InferenceService{}).
+		Watches(&aiv1.AIModel{}, handler.EnqueueRequestsFromMapFunc(r.servicesOf), builder.WithPredicates(watches.Model()))
+	c, err := watches.Children(b, resolve.KindInferenceService).Build(r)
 	if err != nil {
 		return err
 	}

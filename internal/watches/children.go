@@ -27,8 +27,11 @@ func OptionalChildTypes() []client.Object {
 	return []client.Object{&monitoringv1.PodMonitor{}}
 }
 
-// ForPrimary is the option with which a controller watches its own kind.
-func ForPrimary() builder.ForOption { return builder.WithPredicates(Primary()) }
+// Owners makes a controller watch its own kind.
+func Owners(b *builder.Builder, object client.Object) *builder.Builder {
+	predicates := builder.WithPredicates(Primary())
+	return b.For(object, predicates).Watches(object, pending(), predicates)
+}
 
 // Children makes a controller of the given kind watch its children and their pods.
 func Children(b *builder.Builder, kind string) *builder.Builder {

@@ -23,11 +23,23 @@ import (
 const Gather = 300 * time.Millisecond
 
 // Behind is the priority of an owner that a child or a pod wakes: behind what was created or changed by a user, which has 0, and
-// before what was there when the operator started. Of many objects that are created at once all get their pods first, because pods
+// before what had been acted upon when the operator started. Of many objects that are created at once all get their pods first, because pods
 // take minutes to come up, and what became of the others is told after that.
 const Behind = handler.LowPriority / 2
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// pending puts an object that was there when the operator started, and whose spec it has not acted upon, on a level with what is
+// created while it runs: models that were applied before the operator was there have no pods yet either.
+func pending() handler.EventHandler {
+	return handler.Funcs{CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+		owner, ok := e.Object.(interface{ GetServingStatus() *aiv1.ServingStatus })
+		ordered, isOrdered := q.(priorityqueue.PriorityQueue[reconcile.Request])
+		if ok && isOrdered && owner.GetServingStatus().ObservedGeneration != e.Object.GetGeneration() {
+			ordered.AddWithOpts(priorityqueue.AddOpts{Priority: new(0)}, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+		}
+	}}
+}
 
 // ToOwner wakes the owner of the given kind that controls a child.
 func ToOwner(kind string) handler.EventHandler {

@@ -290,22 +290,28 @@ func TestNewObjectsComeBeforeWhatBecameOfOthers(t *testing.T) {
 				{APIVersion: aiv1.GroupVersion.String(), Kind: "AIModel", Name: owner, Controller: new(true)}}}}
 		}
 		model := func(name, version string) *aiv1.AIModel {
-			return &aiv1.AIModel{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+			return &aiv1.AIModel{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version, Generation: 1}}
 		}
+		old, waiting := model("old", "1"), model("waiting", "1")
+		old.Status.ObservedGeneration = 1
 		ToOwner("AIModel").Create(t.Context(), event.CreateEvent{Object: child("served")}, q)
 		ToOwner("AIModel").Create(t.Context(), event.CreateEvent{Object: child("changed")}, q)
 		<-time.After(2 * Gather)
 		known := &handler.EnqueueRequestForObject{}
-		known.Create(t.Context(), event.CreateEvent{Object: model("old", "1"), IsInInitialList: true}, q)
+		for _, object := range []*aiv1.AIModel{old, waiting} {
+			for _, h := range []handler.EventHandler{known, pending()} {
+				h.Create(t.Context(), event.CreateEvent{Object: object, IsInInitialList: true}, q)
+			}
+		}
 		known.Create(t.Context(), event.CreateEvent{Object: model("new", "1")}, q)
 		known.Update(t.Context(), event.UpdateEvent{ObjectOld: model("changed", "1"), ObjectNew: model("changed", "2")}, q)
 		synctest.Wait()
 		var order []string
-		for range 4 {
+		for range 5 {
 			next, _ := q.Get()
 			order = append(order, next.Name)
 		}
-		if diff := cmp.Diff([]string{"new", "changed", "served", "old"}, order); diff != "" {
+		if diff := cmp.Diff([]string{"waiting", "new", "changed", "served", "old"}, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
 	})
