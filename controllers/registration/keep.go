@@ -135,7 +135,7 @@ func (p *pass) register(ctx context.Context, of *v1alpha1.ModelRegistry, status 
 	entry, connection, err := p.ask(ctx, of, what)
 	if connections.Refused(err) {
 		if was.Reason == aiv1.ReasonRegistered || was.Reason == aiv1.ReasonRegistering || was.Status == "" {
-			was = p.pending(status, conditions.False(aiv1.ReasonRegistering, "other calls to the registry come first"))
+			was = p.pending(status, conditions.False(aiv1.ReasonRegistering, busyMessage))
 		}
 		return status, was, ctrl.Result{RequeueAfter: max(fallback, connection.OpenFor())}, nil
 	}

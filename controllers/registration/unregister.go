@@ -19,6 +19,9 @@ import (
 
 const cleanupDigest = "cleanup"
 
+// busyMessage is what status says while it is not an object's turn with the registry.
+const busyMessage = "other calls to the registry come first"
+
 // obstacle is what keeps an entry from being cleaned up.
 type obstacle struct {
 	reason, message string
@@ -93,7 +96,7 @@ func (p *pass) clean(ctx context.Context, record aiv1.Registration) (*obstacle, 
 		if pause := connection.OpenFor(); pause > 0 {
 			return needed(&obstacle{reason: aiv1.ReasonUnreachable, message: err.Error(), retry: pause}), nil, nil
 		}
-		return &obstacle{reason: aiv1.ReasonInProgress, message: "other calls to the registry come first", busy: true, retry: fallback}, nil, nil
+		return &obstacle{reason: aiv1.ReasonInProgress, message: busyMessage, busy: true, retry: fallback}, nil, nil
 	}
 	problem, err := asProblem(err)
 	if err != nil {

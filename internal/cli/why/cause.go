@@ -124,7 +124,7 @@ func markCause(story *Story, failure *aiv1.Failure) {
 	}
 	if now := seenNow(story); now != nil {
 		if now.Reason != reason {
-			story.Tree.note(fmt.Sprintf("seen just now: %s: %s", now.Reason, now.Message))
+			story.Tree.note(seenNote(now))
 		}
 		reason, about.Kind, about.Name = now.Reason, now.Object.Kind, now.Object.Name
 	}
@@ -146,9 +146,13 @@ func adviseAnyway(story *Story) {
 	}
 	now := &story.Found[0]
 	if !slices.ContainsFunc(story.Tree.Notes, func(note string) bool { return strings.Contains(note, now.Message) }) {
-		story.Tree.note(fmt.Sprintf("seen just now: %s: %s", now.Reason, now.Message))
+		story.Tree.note(seenNote(now))
 	}
 	advise(story, now.Reason)
+}
+
+func seenNote(now *diagnose.Finding) string {
+	return fmt.Sprintf("seen just now: %s: %s", now.Reason, now.Message)
 }
 
 // findCause gives the part that a reason is about.
