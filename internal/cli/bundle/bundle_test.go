@@ -113,6 +113,7 @@ func TestNoSecretGetsIntoTheArchive(t *testing.T) {
 		"namespaces/team-a/deployment.yaml":       {"MODEL_NAME", "value: llama", "secretKeyRef", "key: token", "--max-model-len=8192", "--api-key=REDACTED"},
 		"namespaces/team-a/pod.yaml":              {"secretName: hf", "exit code 1"},
 		"namespaces/team-a/event.yaml":            {"reason: BackOff"},
+		"namespaces/team-a/job.yaml":              {"name: fetch-weights", "--token=REDACTED"},
 		"namespaces/team-a/why/AIModel-llama.txt": {"AIModel team-a/llama is not ready: CrashLoop"},
 		"namespaces/team-a/logs/llama-x.server.log": {"the server listens on port 8000", "max_tokens=512", "sha256:0123456789abcdef0123456789abcdef",
 			"meta-llama/Meta-Llama-3-70B-Instruct-with-a-long-name", `Secret "hf" not found, credentials: not found`, `"model":"llama"`},
@@ -125,6 +126,9 @@ func TestNoSecretGetsIntoTheArchive(t *testing.T) {
 				t.Errorf("%s lacks %q:\n%s", name, word, files[name])
 			}
 		}
+	}
+	if strings.Contains(files["namespaces/team-a/job.yaml"], "of-somebody-else") {
+		t.Error("the archive has a Job that has nothing to do with models")
 	}
 	for name := range files {
 		if strings.Contains(strings.ToLower(name), "secret") {

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +24,7 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/cli/access"
 	"github.com/aimodel-operator/aimodel-operator/internal/cli/output"
 	"github.com/aimodel-operator/aimodel-operator/internal/cli/why"
+	"github.com/aimodel-operator/aimodel-operator/internal/volumes"
 )
 
 // Bounds of an archive.
@@ -64,7 +67,8 @@ const readme = `A support bundle of aimodel-operator.
 version.yaml              of the plugin, the cluster and the operator
 cluster/                  nodes, and the operator's definitions
 operator/                 its Deployment, pods, events and logs
-namespaces/NAME/          of each namespace with models: the models, everything that serves them, pods, claims, quotas, events
+namespaces/NAME/          of each namespace with models: the models, everything that serves them, pods, claims, the Jobs that can
+                          write to those that pods mount, quotas, events
 namespaces/NAME/why/      of each model, what "kubectl aimodel why" says
 namespaces/NAME/logs/     of each pod, its log and that of its run before
 missing.txt               what could not be gathered, and why
@@ -231,9 +235,40 @@ func (c *Collector) namespace(ctx context.Context, name string, objects []access
 	}
 	pods, err := c.list(ctx, corev1.SchemeGroupVersion.WithKind("Pod"), where, nil, client.InNamespace(name), ours)
 	failed, all = append(failed, err), append(all, pods...)
+	jobs, err := c.fillers(ctx, name, where, pods)
+	failed, all = append(failed, err), append(all, jobs...)
 	_, err = c.events(ctx, name, where, all)
 	failed = append(failed, err, c.stories(ctx, name, objects), c.podLogs(ctx, pods, "namespaces", name, "logs"))
 	return len(pods), errors.Join(failed...)
+}
+
+// fillers gathers the Jobs that can write to a claim that one of the pods mounts: they may be what brings the weights.
+func (c *Collector) fillers(ctx context.Context, namespace string, where []string, pods []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+	mounted := map[string]bool{}
+	for i := range pods {
+		for _, volume := range podSpec(&pods[i], "spec").Volumes {
+			if claim := volume.PersistentVolumeClaim; claim != nil {
+				mounted[claim.ClaimName] = true
+			}
+		}
+	}
+	if len(mounted) == 0 {
+		return nil, nil
+	}
+	return c.list(ctx, batchv1.SchemeGroupVersion.WithKind("Job"), where, func(job *unstructured.Unstructured) bool {
+		written := volumes.WritableClaims(podSpec(job, "spec", "template", "spec"))
+		return slices.ContainsFunc(written, func(claim string) bool { return mounted[claim] })
+	}, client.InNamespace(namespace))
+}
+
+// podSpec is what an object has at the path, and empty where that is no spec of a pod.
+func podSpec(object *unstructured.Unstructured, path ...string) *corev1.PodSpec {
+	spec := &corev1.PodSpec{}
+	content, _, _ := unstructured.NestedMap(object.Object, path...)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, spec); err != nil {
+		return &corev1.PodSpec{}
+	}
+	return spec
 }
 
 // events gathers the events about some objects.
