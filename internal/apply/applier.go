@@ -61,12 +61,7 @@ type Optional interface {
 func (a *Applier) Apply(ctx context.Context, owner client.Object, objects []Object) ([]Change, error) {
 	var changes []Change
 	for _, object := range objects {
-		giveBack, ok := a.turns.take(object, changes)
-		if !ok {
-			return changes, ErrNotYet
-		}
-		action, err := a.applyOne(ctx, owner, object)
-		giveBack()
+		action, err := a.applyInTurn(ctx, owner, object, changes)
 		if err != nil {
 			return changes, fmt.Errorf("apply %s %q: %w", object.GVK.Kind, object.Name, err)
 		}
@@ -75,6 +70,16 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, objects []Obje
 		}
 	}
 	return changes, nil
+}
+
+// applyInTurn applies an object after those changes of the same pass.
+func (a *Applier) applyInTurn(ctx context.Context, owner client.Object, object Object, changes []Change) (Action, error) {
+	giveBack, ok := a.turns.take(object, changes)
+	if !ok {
+		return "", ErrNotYet
+	}
+	defer giveBack()
+	return a.applyOne(ctx, owner, object)
 }
 
 func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Object) (Action, error) {

@@ -146,7 +146,7 @@ func (p *Pipeline) Apply(ctx context.Context, scope *Scope) error {
 	switch {
 	case errors.Is(err, apply.ErrNotYet):
 		scope.unfinished = true
-		scope.Conditions.Applied = conditions.Unknown(aiv1.ReasonApplying, err.Error())
+		scope.Conditions.Applied = conditions.Unknown(aiv1.ReasonApplying, apply.ErrNotYet.Error())
 		return &comeBackError{after: watches.Gather}
 	case err != nil:
 		scope.Conditions.Applied = conditions.False(apply.Reason(err), err.Error())
