@@ -23,8 +23,8 @@ import (
 const Gather = 300 * time.Millisecond
 
 // Behind is the priority of an owner that a child or a pod wakes: behind what was created or changed by a user, which has 0, and
-// before what had been acted upon when the operator started. Of many objects that are created at once all get their pods first, because pods
-// take minutes to come up, and what became of the others is told after that.
+// before what had been acted upon when the operator started. Of many objects that are created at once all get their pods first,
+// because pods take minutes to come up, and what became of the others is told after that.
 const Behind = handler.LowPriority / 2
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
