@@ -243,7 +243,9 @@ func (c *Collector) namespace(ctx context.Context, name string, objects []access
 }
 
 // fillers gathers the Jobs that can write to a claim that one of the pods mounts: they may be what brings the weights.
-func (c *Collector) fillers(ctx context.Context, namespace string, where []string, pods []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
+func (c *Collector) fillers(
+	ctx context.Context, namespace string, where []string, pods []unstructured.Unstructured,
+) ([]unstructured.Unstructured, error) {
 	mounted := map[string]bool{}
 	for i := range pods {
 		for _, volume := range podSpec(&pods[i], "spec").Volumes {
