@@ -30,12 +30,13 @@ const Behind = handler.LowPriority / 2
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // pending puts an object that was there when the operator started, and whose spec it has not acted upon, on a level with what is
-// created while it runs: models that were applied before the operator was there have no pods yet either.
+// created while it runs: models that were applied before the operator was there have no pods yet either. It is silent about what is
+// created later: somebody else wakes that, and a second word would come after the pass had begun, and cost another.
 func pending() handler.EventHandler {
 	return handler.Funcs{CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 		owner, ok := e.Object.(interface{ GetServingStatus() *aiv1.ServingStatus })
 		ordered, isOrdered := q.(priorityqueue.PriorityQueue[reconcile.Request])
-		if ok && isOrdered && owner.GetServingStatus().ObservedGeneration != e.Object.GetGeneration() {
+		if e.IsInInitialList && ok && isOrdered && owner.GetServingStatus().ObservedGeneration != e.Object.GetGeneration() {
 			ordered.AddWithOpts(priorityqueue.AddOpts{Priority: new(0)}, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
 		}
 	}}

@@ -316,3 +316,19 @@ func TestNewObjectsComeBeforeWhatBecameOfOthers(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsCreatedLaterIsWokenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := priorityqueue.New[reconcile.Request]("once")
+		defer q.ShutDown()
+		created := event.CreateEvent{Object: &aiv1.AIModel{ObjectMeta: metav1.ObjectMeta{Name: "new", Generation: 1}}}
+		for _, inList := range []bool{false, true} {
+			created.IsInInitialList = inList
+			pending().Create(t.Context(), created, q)
+			synctest.Wait()
+			if got := q.Len() > 0; got != inList {
+				t.Errorf("in the initial list: %v, woken: %v", inList, got)
+			}
+		}
+	})
+}
