@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aimodel-operator/aimodel-operator/test/cluster"
 )
 
 // twinNamespace keeps what a bare client creates apart from what the operator did.
@@ -22,7 +24,7 @@ type twins struct {
 }
 
 // newTwins takes the children of one service as they stand.
-func newTwins(ctx context.Context, t *testing.T, kube client.WithWatch) *twins {
+func newTwins(ctx context.Context, t *testing.T, c *cluster.Cluster, kube client.Client) *twins {
 	t.Helper()
 	must(t, kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: twinNamespace}}))
 	w := &twins{account: &corev1.ServiceAccount{}, deployment: &appsv1.Deployment{}, service: &corev1.Service{}}
@@ -31,7 +33,7 @@ func newTwins(ctx context.Context, t *testing.T, kube client.WithWatch) *twins {
 	}
 	w.deployment.Status = appsv1.DeploymentStatus{}
 	w.service.Spec.ClusterIP, w.service.Spec.ClusterIPs = "", nil
-	w.seen = follow(ctx, t, kube, twinNamespace)
+	w.seen = follow(ctx, t, c, kube.Scheme(), twinNamespace)
 	return w
 }
 

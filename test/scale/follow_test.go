@@ -7,9 +7,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	aiv1 "github.com/aimodel-operator/aimodel-operator/api/v1"
+	"github.com/aimodel-operator/aimodel-operator/test/cluster"
 )
 
 // progress is what watches have told so far. To list everything again and again would load the API server more than the
@@ -20,19 +24,28 @@ type progress struct {
 	services    map[string]bool // whether it is Ready
 }
 
-// follow watches the Deployments and InferenceServices of a namespace until the test ends.
-func follow(ctx context.Context, t *testing.T, kube client.WithWatch, namespace string) *progress {
+// follow watches the Deployments and InferenceServices of a namespace until the test ends. A cache does it, because the API server
+// ends a watch that falls behind, as some do when hundreds of services come at once, and a cache begins another.
+func follow(ctx context.Context, t *testing.T, c *cluster.Cluster, scheme *runtime.Scheme, namespace string) *progress {
 	t.Helper()
 	p := &progress{deployments: map[string]bool{}, services: map[string]bool{}}
-	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &aiv1.InferenceServiceList{}} {
-		watcher, err := kube.Watch(ctx, list, client.InNamespace(namespace))
+	watched, err := cache.New(c.Config, cache.Options{Scheme: scheme, DefaultNamespaces: map[string]cache.Config{namespace: {}}})
+	must(t, err)
+	ended := make(chan error)
+	ctx, stop := context.WithCancel(ctx)
+	go func() { ended <- watched.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		must(t, <-ended)
+	})
+	for _, object := range []client.Object{&appsv1.Deployment{}, &aiv1.InferenceService{}} {
+		informer, err := watched.GetInformer(ctx, object)
 		must(t, err)
-		t.Cleanup(watcher.Stop)
-		go func() {
-			for event := range watcher.ResultChan() {
-				p.note(event.Object)
-			}
-		}()
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    p.note,
+			UpdateFunc: func(_, is any) { p.note(is) },
+		})
+		must(t, err)
 	}
 	return p
 }

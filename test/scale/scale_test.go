@@ -53,7 +53,7 @@ func TestScale(t *testing.T) {
 			meta.IsStatusConditionTrue(model.Status.Conditions, aiv1.ConditionReady)
 	})
 
-	seen := follow(ctx, t, kube, namespace)
+	seen := follow(ctx, t, c, kube.Scheme(), namespace)
 	before := readAudit(t, c.AuditLog)
 	start := time.Now()
 	created := createAll(ctx, t, kube, services, service)
@@ -83,7 +83,7 @@ func TestScale(t *testing.T) {
 
 	// The yardstick for the times, which depend on the machine and on what the control plane's own controllers take of it.
 	op.stop(t)
-	twins := newTwins(ctx, t, kube)
+	twins := newTwins(ctx, t, c, kube)
 	start = time.Now()
 	createAll(ctx, t, kube, services, twins.of)
 	waitFor(ctx, t, "a bare client's Deployments to be available", func() bool { return twins.seen.available() == services })
@@ -138,7 +138,7 @@ func countServices(ctx context.Context, t *testing.T, kube client.Client) int {
 	return len(list.Items)
 }
 
-func startCluster(ctx context.Context, t *testing.T, services int) (*cluster.Cluster, client.WithWatch) {
+func startCluster(ctx context.Context, t *testing.T, services int) (*cluster.Cluster, client.Client) {
 	t.Helper()
 	nodes := services/50 + 1 // twice: with the operator, and without it
 	c, err := cluster.Start(ctx, cluster.Options{
@@ -158,7 +158,7 @@ func startCluster(ctx context.Context, t *testing.T, services int) (*cluster.Clu
 	}
 	scheme, err := setup.Scheme()
 	must(t, err)
-	kube, err := client.NewWithWatch(c.Config, client.Options{Scheme: scheme})
+	kube, err := client.New(c.Config, client.Options{Scheme: scheme})
 	must(t, err)
 	return c, kube
 }
