@@ -20,7 +20,6 @@ import (
 	"github.com/aimodel-operator/aimodel-operator/internal/metrics"
 	"github.com/aimodel-operator/aimodel-operator/internal/render"
 	"github.com/aimodel-operator/aimodel-operator/internal/values"
-	"github.com/aimodel-operator/aimodel-operator/internal/watches"
 )
 
 // renderedSize is how many objects' renderings are remembered, at about 5 KB each. An object beyond that is rendered
@@ -147,13 +146,13 @@ func (p *Pipeline) Apply(ctx context.Context, scope *Scope) error {
 	case errors.Is(err, apply.ErrNotYet):
 		scope.unfinished = true
 		scope.Conditions.Applied = conditions.Unknown(aiv1.ReasonApplying, apply.ErrNotYet.Error())
-		return &comeBackError{after: watches.Gather}
+		return errComeBack
 	case err != nil:
 		scope.Conditions.Applied = conditions.False(apply.Reason(err), err.Error())
 		return err
 	case early:
 		scope.Conditions.Applied = conditions.Unknown(aiv1.ReasonApplying, "the autoscaler follows once status has the selector that it reads")
-		return &comeBackError{after: watches.Gather}
+		return errComeBack
 	case len(scope.objects) == 0:
 		scope.Conditions.Applied = conditions.True(aiv1.ReasonNothingToApply, "")
 	default:

@@ -196,7 +196,7 @@ func TestVerdict(t *testing.T) {
 		"a name that is taken":             {fmt.Errorf("apply: %w", &apply.ConflictError{}), metrics.Waiting, true, false},
 		"a quota":                          {apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("exceeded quota")), metrics.Waiting, true, false},
 		"an invalid object":                {apierrors.NewBadRequest("x"), metrics.Waiting, true, false},
-		"a part that follows":              {&comeBackError{after: 1}, "", true, false},
+		"a part that follows":              {errComeBack, "", true, false},
 		"a slow server":                    {fmt.Errorf("apply: %w", timeout), metrics.Transient, false, true},
 		"a conflicting write":              {apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("x")), metrics.Transient, false, true},
 		"anything else":                    {errors.New("x"), metrics.Transient, false, true},

@@ -72,8 +72,7 @@ func timed(ctx context.Context, scope *Scope, name string, step Step) error {
 	start := time.Now()
 	err := step(ctx, scope)
 	metrics.ObserveStep(scope.Kind, name, time.Since(start))
-	var comeBack *comeBackError
-	if errors.As(err, &comeBack) {
+	if errors.Is(err, errComeBack) {
 		span.End(nil)
 	} else {
 		span.End(err)
@@ -95,23 +94,20 @@ type terminalError struct{ err error }
 func (e *terminalError) Error() string { return e.err.Error() }
 func (e *terminalError) Unwrap() error { return e.err }
 
-// comeBackError ends a pass that is to be continued after a moment. Nothing is wrong.
-type comeBackError struct{ after time.Duration }
-
-func (e *comeBackError) Error() string { return "to be continued" }
+// errComeBack ends a pass that is to be continued after a moment. Nothing is wrong.
+var errComeBack = errors.New("to be continued")
 
 // verdict sorts an error: terminal ones wait for a change of the object, waiting ones for a cure elsewhere, and transient
 // ones are tried again with backoff. The class is empty when nothing is wrong.
 func verdict(err error) (metrics.ErrorClass, ctrl.Result, error) {
 	var problem *resolve.Problem
 	var terminal *terminalError
-	var comeBack *comeBackError
 	var terminating *apply.TerminatingError
 	switch {
 	case err == nil:
 		return "", ctrl.Result{}, nil
-	case errors.As(err, &comeBack):
-		return "", ctrl.Result{RequeueAfter: comeBack.after, Priority: new(watches.Behind)}, nil
+	case errors.Is(err, errComeBack):
+		return "", ctrl.Result{RequeueAfter: watches.Gather, Priority: new(watches.Behind)}, nil
 	case errors.As(err, &terminal):
 		return metrics.Terminal, ctrl.Result{}, nil
 	case errors.As(err, &terminating):
